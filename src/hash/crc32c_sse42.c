@@ -16,8 +16,8 @@
  * reflected product, which is one bit short of 64 (1).
  */
 enum { LONG_BYTES = 2048, SHORT_BYTES = 128 };
-#define LONG_ONE 0xa51b6135
-#define LONG_TWO 0x82f89c77
+#define LONG_ONE  0xa51b6135
+#define LONG_TWO  0x82f89c77
 #define SHORT_ONE 0x0d3b6092
 #define SHORT_TWO 0xb9e02b86
 

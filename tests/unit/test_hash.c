@@ -172,9 +172,8 @@ static void check_split(const hfi_blake3 *fork, const uint8_t *data,
 
 static void test_blake3_incremental(void **state)
 {
-    static const size_t lengths[] = {0,    1,    63,   64,
-                                     65,   1023, 1024, 1025,
-                                     2048, 3072, 5127, 31 * 1024};
+    static const size_t lengths[] = {0,    1,    63,   64,   65,   1023,
+                                     1024, 1025, 2048, 3072, 5127, 31 * 1024};
     uint8_t *data = pattern(31 * 1024);
 
     (void)state;
