@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+list(APPEND HF_SOURCES
+    src/base/error.c
+    src/base/alloc.c
+    src/base/cursor.c
+    src/base/text.c
+    src/base/file.c
+    src/base/thread.c
+    src/base/clock.c
+    src/base/rand.c
+    src/base/log.c
+)
