@@ -9,4 +9,7 @@ list(APPEND HF_SOURCES
     src/base/clock.c
     src/base/rand.c
     src/base/log.c
+    src/base/cpu.c
+    src/base/machine.c
+    src/base/json.c
 )
