@@ -5,6 +5,11 @@
 
 #include "kernel/kernel.h"
 
+extern const hfi_label_kernel hfi_label_portable;
+extern const hfi_label_kernel hfi_label_sse2;
+extern const hfi_label_kernel hfi_label_avx2;
+extern const hfi_label_kernel hfi_label_avx512;
+
 extern const hfi_aes_kernel hfi_aes_portable;
 extern const hfi_aes_kernel hfi_aes_ni;
 

@@ -4,7 +4,7 @@
  * compared with. scrypt (RFC 7914, section 3) with r = p = 1, ChaCha20/8 in
  * place of Salsa20/8, and HMAC-Keccak-512 in place of HMAC-SHA-256.
  */
-#include "kernel/kernel.h"
+#include "kernel/kernel_internal.h"
 
 #include <string.h>
 

@@ -4,21 +4,12 @@
  * for one context. Names order both families from the slowest to the fastest,
  * so that a forced name bounds each family from above.
  */
-#include "kernel/kernel.h"
+#include "kernel/kernel_internal.h"
 
 #include <string.h>
 
-#if !defined(HFI_PORTABLE_ONLY) && (defined(__x86_64__) || defined(__i386__))
+#if !defined(HFI_PORTABLE_ONLY) && defined(__x86_64__)
 #define HFI_KERNELS_X86 1
-#endif
-
-extern const hfi_label_kernel hfi_label_portable;
-extern const hfi_aes_kernel hfi_aes_portable;
-#ifdef HFI_KERNELS_X86
-extern const hfi_label_kernel hfi_label_sse2;
-extern const hfi_label_kernel hfi_label_avx2;
-extern const hfi_label_kernel hfi_label_avx512;
-extern const hfi_aes_kernel hfi_aes_ni;
 #endif
 
 static const hfi_label_kernel *const label_kernels[] = {
