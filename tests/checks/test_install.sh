@@ -30,6 +30,12 @@ read -ra flags < <(pkg-config --cflags --libs holdfast)
 "$cc" "${strict[@]}" "$here/host.c" -o "$temp/shared" "${flags[@]}"
 [ "$(LD_LIBRARY_PATH=$libdir "$temp/shared")" = HF_OK ]
 
+# The example of the README is no mere text.
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$here/../../README.md" >"$temp/readme.c"
+"$cc" "${strict[@]}" "$temp/readme.c" -o "$temp/readme" "${flags[@]}"
+LD_LIBRARY_PATH=$libdir "$temp/readme" && exit 1
+[ $? = 2 ]
+
 read -ra flags < <(pkg-config --static --cflags --libs-only-L \
     --libs-only-other holdfast)
 read -ra libs < <(pkg-config --static --libs-only-l holdfast)
