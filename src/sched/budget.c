@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * Memory: which waiting job may start. Counted are the bytes of started jobs,
+ * what the context holds, and scratch: the largest need of a running job times
+ * the workers, or what the workers have mapped if that is more. Invariant: the
+ * sum never exceeds the budget by our decision, so a job that could never fit
+ * is refused at its start, and one that could waits here.
+ */
+#include "sched/sched_internal.h"
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t scratch_total(const hfi_sched *s, uint64_t each)
+{
+    uint64_t n = s->worker_count;
+    return each > UINT64_MAX / n ? UINT64_MAX : each * n;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+uint64_t hfi_budget_need(const hfi_sched *s, const hfi_job_need *need)
+{
+    return add(need->bytes, scratch_total(s, need->scratch));
+}
+
+static void count_scratch(hfi_sched *s, uint64_t scratch)
+{
+    if (scratch > s->max_scratch) {
+        s->max_scratch = scratch;
+        s->at_max = 0;
+    }
+    if (scratch == s->max_scratch)
+        s->at_max++;
+}
+
+static void uncount_scratch(hfi_sched *s, uint64_t scratch)
+{
+    if (scratch != s->max_scratch || --s->at_max > 0)
+        return;
+    s->max_scratch = 0;
+    for (const hf_job *j = s->running.head; j != NULL;
+         j = j->links[LINK_LIFE].next)
+        count_scratch(s, j->need.scratch);
+}
+
+/* The job joins the running ones. */
+void hfi_budget_take(hfi_sched *s, hf_job *job)
+{
+    s->job_bytes = add(s->job_bytes, job->need.bytes);
+    hfi_queue_push(&s->running, job);
+    count_scratch(s, job->need.scratch);
+}
+
+/* The job, running or suspended, leaves. */
+void hfi_budget_give(hfi_sched *s, hf_job *job)
+{
+    s->job_bytes -= job->need.bytes;
+    if (job->suspended) {
+        hfi_queue_remove(&s->suspended, job);
+        return;
+    }
+    hfi_queue_remove(&s->running, job);
+    uncount_scratch(s, job->need.scratch);
+}
+
+static void suspend_background(hfi_sched *s)
+{
+    hf_job *next;
+    for (hf_job *j = s->running.head; j != NULL; j = next) {
+        next = j->links[LINK_LIFE].next;
+        if (j->priority != BACKGROUND)
+            continue;
+        hfi_queue_remove(&s->running, j);
+        hfi_queue_push(&s->suspended, j);
+        uncount_scratch(s, j->need.scratch);
+        j->suspended = true;
+        hfi_pool_unqueue_cpu(s, j);
+    }
+}
+
+static void resume(hfi_sched *s, hf_job *job)
+{
+    hfi_queue_remove(&s->suspended, job);
+    hfi_queue_push(&s->running, job);
+    count_scratch(s, job->need.scratch);
+    job->suspended = false;
+    hfi_pool_queue_leaves(s, job);
+    hfi_cond_broadcast(s->driven ? &s->changed : &s->work);
+}
+
+static uint64_t foreground_scratch(const hfi_sched *s)
+{
+    uint64_t most = 0;
+    for (const hf_job *j = s->running.head; j != NULL;
+         j = j->links[LINK_LIFE].next)
+        if (j->priority != BACKGROUND)
+            most = larger(most, j->need.scratch);
+    return most;
+}
+
+typedef enum room {
+    ROOM,         /* fits now */
+    ROOM_SOON,    /* fits once workers have given scratch back */
+    ROOM_SUSPEND, /* fits once background jobs are suspended as well */
+    ROOM_RECLAIM, /* fits if the context gives back all that it holds */
+    ROOM_NONE     /* other jobs must end first */
+} room;
+
+/* `bytes` and `scratch`: what the job would add. */
+static room find_room(const hfi_sched *s, const hf_job *job, uint64_t bytes)
+{
+    uint64_t base = add(s->job_bytes, bytes);
+    uint64_t own = job->need.scratch;
+    uint64_t scratch = scratch_total(s, larger(s->max_scratch, own));
+    uint64_t most = add(base, s->held);
+    if (add(most, larger(scratch, s->mapped)) <= s->budget)
+        return ROOM;
+    if (add(most, scratch) <= s->budget)
+        return ROOM_SOON;
+    if (job->priority == URGENT) {
+        scratch = scratch_total(s, larger(foreground_scratch(s), own));
+        if (add(most, scratch) <= s->budget)
+            return ROOM_SUSPEND;
+    }
+    return add(base, scratch) <= s->budget ? ROOM_RECLAIM : ROOM_NONE;
+}
+
+/* What one round of admission found out. */
+typedef struct round {
+    uint64_t keep;  /* scratch a worker may keep */
+    bool urgent;    /* an urgent job waits for scratch to come back */
+    bool reclaim;
+} round;
+
+static bool try_one(hfi_sched *s, hf_job *job, uint64_t bytes, round *r)
+{
+    room have = find_room(s, job, bytes);
+    if (have == ROOM)
+        return true;
+    if (have == ROOM_SUSPEND) {
+        suspend_background(s);
+        if (!job->suspender)
+            s->suspenders++;
+        job->suspender = true;
+        /* Nothing may have been mapped yet. */
+        have = find_room(s, job, bytes);
+        if (have == ROOM)
+            return true;
+    }
+    if (have == ROOM_SOON) {
+        uint64_t keep = larger(s->max_scratch, job->need.scratch);
+        r->keep = r->keep < keep ? r->keep : keep;
+        r->urgent |= job->priority == URGENT;
+    }
+    r->reclaim |= have == ROOM_RECLAIM && s->held > 0;
+    return false;
+}
+
+static void admit_waiting(hfi_sched *s, int priority, round *r)
+{
+    hf_job *next;
+    for (hf_job *j = s->waiting[priority].head; j != NULL; j = next) {
+        next = j->links[LINK_LIFE].next;
+        if (!try_one(s, j, j->need.bytes, r))
+            continue;
+        hfi_queue_remove(&s->waiting[priority], j);
+        hfi_job_run(s, j);
+    }
+}
+
+static void admit_suspended(hfi_sched *s, round *r)
+{
+    hf_job *next;
+    for (hf_job *j = s->suspended.head; j != NULL; j = next) {
+        next = j->links[LINK_LIFE].next;
+        if (try_one(s, j, 0, r))
+            resume(s, j);
+    }
+}
+
+/*
+ * Starts what fits, urgent jobs first; a smaller job may pass one that waits.
+ * Room that an urgent job is about to get is not given to others.
+ */
+static void admit(hfi_sched *s, round *r)
+{
+    admit_waiting(s, URGENT, r);
+    if (r->urgent)
+        return;
+    admit_waiting(s, NORMAL, r);
+    if (s->suspenders > 0)
+        return;
+    admit_suspended(s, r);
+    admit_waiting(s, BACKGROUND, r);
+}
+
+void hfi_budget_admit(hfi_sched *s)
+{
+    if (s->admit_later)
+        return;
+    round r = {.keep = UINT64_MAX};
+    admit(s, &r);
+    s->scratch_keep = r.keep;
+    if (r.keep != UINT64_MAX) {
+        hfi_worker *only = &s->workers[0];
+        if (!s->driven) {
+            hfi_cond_broadcast(&s->work);
+        } else if (!s->driver_busy && only->scratch_bytes > r.keep) {
+            hfi_pool_release_scratch(only);
+            hfi_budget_admit(s); /* the worker has none left: ends here */
+            return;
+        }
+    }
+    if (r.reclaim && s->reclaim != NULL && !s->reclaim_wanted) {
+        s->reclaim_wanted = true;
+        hfi_cond_signal(&s->steps);
+        if (s->driven)
+            hfi_cond_broadcast(&s->changed);
+    }
+}
+
+uint64_t hfi_sched_memory_used(const hfi_sched *s)
+{
+    hfi_sched *m = (hfi_sched *)(uintptr_t)s; /* only for the lock */
+    hfi_lock(&m->lock);
+    uint64_t scratch = larger(scratch_total(s, s->max_scratch), s->mapped);
+    uint64_t used = add(add(s->job_bytes, s->held), scratch);
+    hfi_unlock(&m->lock);
+    return used;
+}
+
+uint64_t hfi_sched_memory_budget(const hfi_sched *s)
+{
+    return s->budget;
+}
+
+void hfi_sched_unhold(hfi_sched *s, uint64_t bytes)
+{
+    hfi_lock(&s->lock);
+    s->held -= bytes < s->held ? bytes : s->held;
+    hfi_budget_admit(s);
+    hfi_sched_leave(s);
+}
+
+void hfi_sched_set_reclaim(hfi_sched *s, void (*reclaim)(void *user),
+                           void *user)
+{
+    hfi_lock(&s->lock);
+    s->reclaim = reclaim;
+    s->reclaim_user = user;
+    hfi_sched_leave(s);
+}
+
+void hfi_job_hold(hf_job *job, uint64_t bytes)
+{
+    hfi_sched *s = job->sched;
+    hfi_lock(&s->lock);
+    uint64_t own = bytes < job->need.bytes ? bytes : job->need.bytes;
+    if (job->life == LIFE_RUNNING)
+        s->job_bytes -= own;
+    job->need.bytes -= own;
+    s->held = add(s->held, bytes);
+    hfi_sched_leave(s);
+}
