@@ -287,6 +287,13 @@ hf_status hfi_file_sync(hfi_file *f, const char *path, hf_error *err);
 /* Advisory whole-file write lock. HF_E_BUSY: another process has it.
  * HF_E_UNSUPPORTED: the file system has no locks. Released by close. */
 hf_status hfi_file_lock(hfi_file *f, const char *path, hf_error *err);
+/*
+ * Locks a folder against other callers of this function, waiting at most
+ * timeout_ms; f->fd is not to be read. Released by close. HF_E_BUSY: still
+ * held; HF_E_UNSUPPORTED: the file system has no such locks.
+ */
+hf_status hfi_dir_lock(hfi_file *f, const char *path, uint64_t timeout_ms,
+                       hf_error *err);
 /* Hints; never fail. */
 void hfi_file_will_need(hfi_file *f, uint64_t offset, uint64_t bytes);
 void hfi_file_dont_need(hfi_file *f, uint64_t offset, uint64_t bytes);
