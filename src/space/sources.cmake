@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-list(APPEND HF_SOURCES src/space/proof.c)
+list(APPEND HF_SOURCES src/space/layout.c src/space/meta.c
+    src/space/sidecar.c src/space/proof.c)
