@@ -18,12 +18,11 @@
 #include "base/base.h"
 #include "hash/hash.h"
 #include "kernel/kernel.h"
+#include "support/vectors.h"
 
 #define COUNT(a)   (sizeof(a) / sizeof(a)[0])
 #define LSB56_MAX  (UINT64_MAX >> 8)
 #define MAX_LABELS 4096
-
-static const hfi_env env;
 
 /* Runs `check` for every variant that this CPU can run. */
 static void each_variant(void (*check)(const hfi_aes_kernel *k))
@@ -158,47 +157,6 @@ static void test_counts(void **state)
 
 /* ---- the reference prover ---------------------------------------------- */
 
-static const hfi_json *get(const hfi_json *object, const char *key)
-{
-    const hfi_json *node = hfi_json_member(object, key);
-
-    assert_non_null(node);
-    return node;
-}
-
-/* A number, or a decimal string as the files write 64-bit ones. */
-static uint64_t get_u64(const hfi_json *object, const char *key)
-{
-    const hfi_json *node = get(object, key);
-    char *end;
-
-    assert_true(node->length > 0);
-    uint64_t value = strtoull(node->text, &end, 10);
-    assert_int_equal(*end, 0);
-    return value;
-}
-
-static void get_hex(uint8_t *out, size_t bytes, const hfi_json *object,
-                    const char *key)
-{
-    unhex(out, bytes, get(object, key)->text);
-}
-
-static const hfi_json *open_vectors(hfi_json_doc **doc, const char *key)
-{
-    static const char path[] = HF_VECTORS "/space/prover.json";
-    const hfi_json *root;
-    size_t bytes;
-    char *text;
-
-    assert_int_equal(hfi_file_load(&env, path, 1 << 24, &text, &bytes, NULL),
-                     HF_OK);
-    assert_int_equal(hfi_json_parse(doc, &root, &env, path, text, bytes, NULL),
-                     HF_OK);
-    hfi_free(&env, text);
-    return get(root, key);
-}
-
 /* First 16 bytes of BLAKE3(challenge, group, pow), and the nonce if any. */
 static void derive_key(uint8_t out[16], const uint8_t challenge[32],
                        uint32_t group, uint64_t pow, const uint32_t *nonce)
@@ -219,21 +177,20 @@ static void derive_key(uint8_t out[16], const uint8_t challenge[32],
     hfi_blake3_xof(&h, 0, out, 16);
 }
 
+/* `lazy_first`: the nonce of lazy[0], as a rule 16 * group. */
 static void make_scan(hfi_scan *scan, const hfi_aes_kernel *k,
                       const uint8_t challenge[32], uint32_t group, uint64_t pow,
-                      uint64_t difficulty)
+                      uint32_t lazy_first)
 {
     uint8_t bytes[16];
 
     derive_key(bytes, challenge, group, pow, NULL);
     k->expand(&scan->group, bytes);
     for (uint32_t i = 0; i < 16; i++) {
-        uint32_t nonce = 16 * group + i;
-        derive_key(bytes, challenge, group, pow, &nonce);
+        uint32_t nonce = lazy_first + i;
+        derive_key(bytes, challenge, nonce / 16, pow, &nonce);
         k->expand(&scan->lazy[i], bytes);
     }
-    scan->msb = (uint8_t)(difficulty >> 56);
-    scan->lsb56 = difficulty & LSB56_MAX;
 }
 
 static void check_cipher_block(const hfi_aes_kernel *k, const hfi_scan *scan,
@@ -241,41 +198,45 @@ static void check_cipher_block(const hfi_aes_kernel *k, const hfi_scan *scan,
 {
     uint8_t in[16], out[16], want[16];
 
-    get_hex(in, 16, block, "block");
-    get_hex(want, 16, block, "group_cipher_out");
+    vectors_hex_exact(block, "block", in, 16);
+    vectors_hex_exact(block, "group_cipher_out", want, 16);
     k->encrypt(&scan->group, out, in, 1);
     assert_memory_equal(out, want, 16);
-    assert_int_equal(out[nonce % 16], get_u64(block, "msb"));
-    get_hex(want, 16, block, "lazy_cipher_out");
+    assert_int_equal(out[nonce % 16], vectors_u64(block, "msb"));
+    vectors_hex_exact(block, "lazy_cipher_out", want, 16);
     k->encrypt(&scan->lazy[nonce % 16], out, in, 1);
     assert_memory_equal(out, want, 16);
-    assert_int_equal(hfi_load_u64(out) & LSB56_MAX, get_u64(block, "lsb56"));
+    assert_int_equal(hfi_load_u64(out) & LSB56_MAX,
+                     vectors_u64(block, "lsb56"));
 }
 
 static void check_ciphers(const hfi_aes_kernel *k)
 {
-    hfi_json_doc *doc;
-    const hfi_json *all = open_vectors(&doc, "ciphers");
+    struct vectors v;
+
+    vectors_load(&v, "space/prover.json");
+    const hfi_json *all = vectors_member(v.root, "ciphers");
 
     assert_true(all->count >= 24);
     for (const hfi_json *c = all->child; c != NULL; c = c->next) {
-        uint32_t group = (uint32_t)get_u64(c, "nonce_group");
-        uint32_t nonce = (uint32_t)get_u64(c, "nonce");
+        uint32_t group = (uint32_t)vectors_u64(c, "nonce_group");
+        uint32_t nonce = (uint32_t)vectors_u64(c, "nonce");
         uint8_t challenge[32], want[16];
         hfi_scan scan;
 
         assert_int_equal(nonce / 16, group);
-        get_hex(challenge, 32, c, "challenge");
-        make_scan(&scan, k, challenge, group, get_u64(c, "pow"), 0);
-        get_hex(want, 16, c, "group_key");
+        vectors_hex_exact(c, "challenge", challenge, 32);
+        make_scan(&scan, k, challenge, group, vectors_u64(c, "pow"),
+                  16 * group);
+        vectors_hex_exact(c, "group_key", want, 16);
         assert_memory_equal(scan.group.round[0], want, 16);
-        get_hex(want, 16, c, "lazy_key");
+        vectors_hex_exact(c, "lazy_key", want, 16);
         assert_memory_equal(scan.lazy[nonce % 16].round[0], want, 16);
-        const hfi_json *blocks = get(c, "blocks");
+        const hfi_json *blocks = vectors_member(c, "blocks");
         for (const hfi_json *b = blocks->child; b != NULL; b = b->next)
             check_cipher_block(k, &scan, nonce, b);
     }
-    hfi_json_free(doc);
+    vectors_free(&v);
 }
 
 static void test_ciphers(void **state)
@@ -295,33 +256,47 @@ typedef struct pass {
     uint64_t first_index;
 } pass;
 
-static void load_pass(pass *p, const hfi_aes_kernel *k, const hfi_json *record)
+static void load_data(pass *p, const hfi_json *data)
 {
-    const hfi_json *data = get(record, "data");
-    const hfi_json *seed = get(data, "xof_seed_ascii");
-    uint8_t challenge[32], want[32], got[32];
+    const hfi_json *seed = vectors_member(data, "xof_seed_ascii");
+    uint8_t want[32], got[32];
     hfi_blake3 h;
 
-    p->count = get_u64(data, "labels");
+    p->count = vectors_u64(data, "labels");
     assert_true(p->count <= MAX_LABELS);
     hfi_blake3_init(&h);
     hfi_blake3_update(&h, seed->text, seed->length);
     hfi_blake3_xof(&h, 0, p->labels, 16 * p->count);
     hfi_blake3_hash(got, p->labels, 16 * p->count);
-    get_hex(want, 32, data, "blake3_of_data");
+    vectors_hex_exact(data, "blake3_of_data", want, 32);
     assert_memory_equal(got, want, 32);
+}
 
-    get_hex(challenge, 32, record, "challenge");
-    p->first_index = get_u64(record, "index_of_first_label");
-    p->first_group = (uint32_t)get_u64(record, "nonce_start") / 16;
-    p->groups =
-        (uint32_t)get_u64(record, "nonce_end_exclusive") / 16 - p->first_group;
+/*
+ * The reference looks the lazy cipher of nonce n up at n modulo the length of
+ * the range, but makes it for the nonce that far from the start. In real runs
+ * the start is a multiple of the length and both agree; one record starts at 16
+ * with 32 nonces, so the two halves have each other's ciphers there.
+ */
+static void load_scans(pass *p, const hfi_aes_kernel *k, const hfi_json *record)
+{
+    uint32_t start = (uint32_t)vectors_u64(record, "nonce_start");
+    uint32_t end = (uint32_t)vectors_u64(record, "nonce_end_exclusive");
+    uint64_t difficulty = vectors_u64(record, "difficulty");
+    uint8_t challenge[32];
+
+    vectors_hex_exact(record, "challenge", challenge, 32);
+    p->first_index = vectors_u64(record, "index_of_first_label");
+    p->first_group = start / 16;
+    p->groups = (end - start) / 16;
     assert_true(p->groups >= 1 && p->groups <= COUNT(p->scan));
-    assert_string_equal(get(record, "pow_of_group")->text, "1000 + 7*group");
+    assert_string_equal(vectors_text(record, "pow_of_group"), "1000 + 7*group");
     for (uint32_t i = 0; i < p->groups; i++) {
         uint32_t group = p->first_group + i;
         make_scan(&p->scan[i], k, challenge, group, 1000 + 7 * group,
-                  get_u64(record, "difficulty"));
+                  start + 16 * group % (end - start));
+        p->scan[i].msb = (uint8_t)(difficulty >> 56);
+        p->scan[i].lsb56 = difficulty & LSB56_MAX;
     }
 }
 
@@ -373,23 +348,25 @@ static void check_at_once(pass *p, const hfi_aes_kernel *k, size_t want)
 
 static void check_prover_hits(const hfi_aes_kernel *k)
 {
-    hfi_json_doc *doc;
-    const hfi_json *all = open_vectors(&doc, "prover_hits");
+    struct vectors v;
     void *memory = NULL;
 
+    vectors_load(&v, "space/prover.json");
+    const hfi_json *all = vectors_member(v.root, "prover_hits");
     assert_int_equal(posix_memalign(&memory, 64, sizeof(pass)), 0);
     assert_true(all->count >= 4);
     for (const hfi_json *r = all->child; r != NULL; r = r->next) {
         pass *p = memory;
-        const hfi_json *want = get(r, "hits_nonce_index_in_order");
+        const hfi_json *want = vectors_member(r, "hits_nonce_index_in_order");
 
-        load_pass(p, k, r);
+        load_data(p, vectors_member(r, "data"));
+        load_scans(p, k, r);
         assert_true(want->count > 0);
         check_in_order(p, k, want->child);
         check_at_once(p, k, want->count);
     }
     free(memory);
-    hfi_json_free(doc);
+    vectors_free(&v);
 }
 
 static void test_prover_hits(void **state)
@@ -486,6 +463,35 @@ static void test_awkward(void **state)
     each_variant(check_awkward);
 }
 
+/* At the border: the value itself is no hit, one more is. */
+static void check_border(const hfi_aes_kernel *k)
+{
+    uint8_t label[16], byte[16], lazy[16];
+    uint32_t hits[16];
+    uint64_t seed = 5;
+    hfi_scan scan;
+
+    random_scan(&scan, k, &seed);
+    for (uint32_t i = 0; i < 64; i++) {
+        random_bytes(label, sizeof label, &seed);
+        k->encrypt(&scan.group, byte, label, 1);
+        k->encrypt(&scan.lazy[i % 16], lazy, label, 1);
+        scan.msb = byte[i % 16];
+        scan.lsb56 = hfi_load_u64(lazy) & LSB56_MAX;
+        size_t n = k->scan(&scan, label, 1, hits);
+        for (size_t h = 0; h < n; h++)
+            assert_int_not_equal(hits[h], i % 16);
+        scan.lsb56++;
+        assert_int_equal(k->scan(&scan, label, 1, hits), n + 1);
+    }
+}
+
+static void test_border(void **state)
+{
+    (void)state;
+    each_variant(check_border);
+}
+
 /* Every byte hits: the room for hits is used to the last word. */
 static void check_all_hit(const hfi_aes_kernel *k)
 {
@@ -544,7 +550,7 @@ int main(void)
         cmocka_unit_test(test_fips),      cmocka_unit_test(test_counts),
         cmocka_unit_test(test_ciphers),   cmocka_unit_test(test_prover_hits),
         cmocka_unit_test(test_awkward),   cmocka_unit_test(test_all_hit),
-        cmocka_unit_test(test_unaligned),
+        cmocka_unit_test(test_unaligned), cmocka_unit_test(test_border),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "hash/crc32c_internal.h"
 #include "hash/hash.h"
+#include "support/vectors.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
@@ -139,6 +140,38 @@ static void test_blake3_xof_known(void **state)
         assert_hex(out, 32, known[i].hash);
     }
     free(data);
+}
+
+/* labels.json: commitments, and ranges of labels that are written out. */
+static void test_blake3_vectors(void **state)
+{
+    uint8_t in[2048], want[32], got[32];
+    struct vectors v;
+    size_t ranges = 0;
+
+    (void)state;
+    vectors_load(&v, "space/labels.json");
+    const hfi_json *all = vectors_member(v.root, "commitments");
+    assert_true(all->count >= 6);
+    for (const hfi_json *c = all->child; c != NULL; c = c->next) {
+        vectors_hex_exact(c, "node_id", in, 32);
+        vectors_hex_exact(c, "commitment_atx_id", in + 32, 32);
+        vectors_hex_exact(c, "commitment", want, 32);
+        hfi_blake3_hash(got, in, 64);
+        assert_memory_equal(got, want, 32);
+    }
+    all = vectors_member(v.root, "ranges");
+    for (const hfi_json *r = all->child; r != NULL; r = r->next) {
+        if (vectors_is_null(r, "labels16_concat"))
+            continue;
+        size_t n = vectors_hex(r, "labels16_concat", in, sizeof in);
+        vectors_hex_exact(r, "labels16_concat_blake3", want, 32);
+        hfi_blake3_hash(got, in, n);
+        assert_memory_equal(got, want, 32);
+        ranges++;
+    }
+    assert_int_equal(ranges, 2);
+    vectors_free(&v);
 }
 
 /* Across output block 2^32, so that both words of the counter count. */
@@ -296,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blake3_known),
         cmocka_unit_test(test_blake3_xof_known),
+        cmocka_unit_test(test_blake3_vectors),
         cmocka_unit_test(test_blake3_xof_far),
         cmocka_unit_test(test_blake3_incremental),
         cmocka_unit_test(test_blake3_seek),
