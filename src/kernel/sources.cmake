@@ -23,5 +23,5 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
         COMPILE_OPTIONS
         "-O3;-mavx2;-mavx512f;-mavx512dq;-mavx512bw;-mavx512vl")
     set_source_files_properties(src/kernel/aes_ni.c PROPERTIES
-        COMPILE_OPTIONS "-msse4.1;-maes")
+        COMPILE_OPTIONS "-O3;-msse4.1;-maes")
 endif()
