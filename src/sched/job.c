@@ -11,7 +11,10 @@
 
 #include <string.h>
 
-enum { SAMPLE_NS = 250000000 };
+enum {
+    SAMPLE_NS = 250000000,
+    PROGRESS_MOST = 4096 /* bytes of a later version's hf_progress */
+};
 
 /* ---- queues -------------------------------------------------------------- */
 
@@ -415,7 +418,8 @@ static uint64_t remaining_ms(const hf_progress *p)
 
 hf_status hf_job_progress(const hf_job *job, hf_progress *out)
 {
-    if (job == NULL || out == NULL || out->size < sizeof *out)
+    if (job == NULL || out == NULL || out->size < sizeof *out ||
+        out->size > PROGRESS_MOST)
         return HF_E_ARGUMENT;
     hfi_sched *s = job->sched;
     if (hfi_sched_forked(s))

@@ -600,9 +600,9 @@ static void drain(hfi_sched *s)
     hfi_unlock(&s->lock);
 }
 
-void hfi_sched_close(hfi_sched *s)
+void hfi_sched_stop(hfi_sched *s)
 {
-    if (s == NULL || hfi_sched_forked(s))
+    if (s->closed || hfi_sched_forked(s))
         return;
     hfi_fenv host;
     hfi_fenv_enter(&host);
@@ -620,8 +620,15 @@ void hfi_sched_close(hfi_sched *s)
     s->env.log = NULL; /* handles that outlive the context do not log */
     hfi_event_destroy(&s->event);
     hfi_sched_leave(s);
-    hfi_sched_unref(s);
     hfi_fenv_leave(&host);
+}
+
+void hfi_sched_close(hfi_sched *s)
+{
+    if (s == NULL || hfi_sched_forked(s))
+        return;
+    hfi_sched_stop(s);
+    hfi_sched_unref(s);
 }
 
 const hfi_env *hfi_sched_env(const hfi_sched *s)

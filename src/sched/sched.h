@@ -42,9 +42,11 @@ typedef struct hfi_sched_opts {
 /* env is copied; its log may stay NULL. Threads are started here. */
 hf_status hfi_sched_new(hfi_sched **out, const hfi_env *env,
                         const hfi_sched_opts *opts, hf_error *err);
+/* Cancels all, waits, joins the threads. Only hfi_sched_close() may follow. */
+void hfi_sched_stop(hfi_sched *s);
 /*
- * Cancels all, waits, joins the threads. The memory goes with the last job
- * handle that the host still has.
+ * Stops if that was not done. The memory goes with the last job handle that
+ * the host still has.
  */
 void hfi_sched_close(hfi_sched *s);
 
