@@ -25,6 +25,9 @@ static int try_lock(int fd)
 static hf_status lock_within(int fd, const char *path, uint64_t timeout_ms,
                              hf_error *err)
 {
+    const uint64_t most_ms = UINT64_C(1000000000000); /* 30 years */
+    if (timeout_ms > most_ms)
+        timeout_ms = most_ms;
     uint64_t end = hfi_now_ns() + timeout_ms * 1000000u;
     int code = try_lock(fd);
     while (code == EWOULDBLOCK && hfi_now_ns() < end) {

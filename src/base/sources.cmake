@@ -5,6 +5,7 @@ list(APPEND HF_SOURCES
     src/base/cursor.c
     src/base/text.c
     src/base/file.c
+    src/base/lock.c
     src/base/thread.c
     src/base/clock.c
     src/base/rand.c

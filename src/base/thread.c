@@ -125,9 +125,8 @@ void hfi_cond_broadcast(hfi_cond *c)
 /* ---- floating point ---------------------------------------------------- */
 
 /*
- * On x86-64 by hand: fesetenv of the C library leaves precision control and
- * the denormal bits of MXCSR partly as they were, and here "as found" means
- * every bit.
+ * By hand: fesetenv of the C library leaves precision control and the denormal
+ * bits of MXCSR partly as they were, and here "as found" means every bit.
  */
 #if defined(__x86_64__)
 
@@ -156,6 +155,26 @@ void hfi_fenv_leave(const hfi_fenv *save)
     __asm__ __volatile__("fldenv %0\n\tldmxcsr %1"
                          :
                          : "m"(e->x87), "m"(e->mxcsr)
+                         : "memory");
+}
+
+#elif defined(__aarch64__)
+
+void hfi_fenv_enter(hfi_fenv *save)
+{
+    const uint64_t none = 0; /* to nearest, no flush to zero, no traps */
+    __asm__ __volatile__("mrs %0, fpcr\n\tmrs %1, fpsr\n\t"
+                         "msr fpcr, %2\n\tmsr fpsr, %2"
+                         : "=&r"(save->opaque[0]), "=&r"(save->opaque[1])
+                         : "r"(none)
+                         : "memory");
+}
+
+void hfi_fenv_leave(const hfi_fenv *save)
+{
+    __asm__ __volatile__("msr fpcr, %0\n\tmsr fpsr, %1"
+                         :
+                         : "r"(save->opaque[0]), "r"(save->opaque[1])
                          : "memory");
 }
 
