@@ -351,7 +351,7 @@ static hf_status load_open(const hfi_env *env, hfi_file *f, const char *path,
                            size_t limit, char **out, size_t *bytes,
                            hf_error *err)
 {
-    uint64_t size;
+    uint64_t size = 0;
     size_t used = 0;
     hf_status s = hfi_file_size(f, path, &size, err);
     if (s != HF_OK)
