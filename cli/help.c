@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 79, TEXT_AT = 25 };
+enum { WIDTH = 79, TEXT_AT = 26 };
 
 /* Words of `s` from column `at` on, wrapped, further lines indented. */
 static void wrap(struct text *t, const char *s, size_t at, size_t indent)
@@ -59,14 +59,11 @@ static void overview(struct text *t)
     entry(t, "-h, --help", "after a command: its help");
     text_add(
         t,
-        "\nA first set, small enough to be made and proved in a moment:\n\n"
-        "  id=$(printf '%064d' 1)\n"
-        "  holdfast space init demo --id $id --commitment-atx $id --units 1 \\\n"
-        "      --labels-per-unit 4096 --max-file-size 16KiB\n"
-        "  holdfast space prove demo --challenge $id --out proof.json \\\n"
-        "      --pow-difficulty $(printf 'f%.0s' $(seq 64)) --randomx light\n"
-        "  holdfast space verify demo --proof proof.json \\\n"
-        "      --pow-difficulty $(printf 'f%.0s' $(seq 64))\n\n"
+        "\nA set is made, proved and checked like this:\n\n"
+        "  holdfast space init /data/post --new-id --commitment-atx ID "
+        "--size 1TiB\n"
+        "  holdfast space prove /data/post --challenge HEX32 --out proof.json\n"
+        "  holdfast space verify /data/post --proof proof.json\n\n"
         "Exit codes: 0 all is right, 1 a proof or check does not hold, "
         "2 arguments,\n3 data are not what they should be, 4 files or space, "
         "5 device, memory or\nbusy, 6 deadline, 70 a fault in holdfast, "
