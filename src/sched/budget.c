@@ -217,7 +217,7 @@ void hfi_budget_admit(hfi_sched *s)
             return;
         }
     }
-    if (r.reclaim && s->reclaim != NULL && !s->reclaim_wanted) {
+    if (r.reclaim && s->reclaim != NULL && !s->reclaiming) {
         s->reclaim_wanted = true;
         hfi_cond_signal(&s->steps);
         if (s->driven)

@@ -225,13 +225,14 @@ void hfi_job_end(hfi_sched *s, hf_job *job)
     job->ended_ns = hfi_now_ns();
     job->life = LIFE_ENDED;
     s->live--;
-    if (job->released) {
+    if (job->released || job->cls->quiet)
         s->places--;
-        hfi_queue_push(&s->dead, job); /* hfi_sched_leave() unreferences */
-    } else {
+    else
         hfi_completion_push(s, job);
+    if (job->released)
+        hfi_queue_push(&s->dead, job); /* hfi_sched_leave() unreferences */
+    else
         atomic_fetch_sub(&job->refs, 1); /* the handle's is still there */
-    }
     hfi_cond_broadcast(&s->changed);
     hfi_budget_admit(s);
 }

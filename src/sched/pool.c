@@ -296,10 +296,12 @@ static void run_io(hfi_sched *s, hfi_leaf *leaf, int priority)
 static void run_reclaim(hfi_sched *s)
 {
     void (*reclaim)(void *user) = s->reclaim;
+    s->reclaim_wanted = false;
+    s->reclaiming = true;
     hfi_unlock(&s->lock);
     reclaim(s->reclaim_user);
     hfi_lock(&s->lock);
-    s->reclaim_wanted = false;
+    s->reclaiming = false;
 }
 
 /*

@@ -103,6 +103,8 @@ typedef struct hfi_job_class {
     hfi_step (*step)(hf_job *job, void *state);
     /* Frees the state, with the last reference. Any thread. */
     void (*destroy)(void *state);
+    /* Gives no completion: its caller is in a blocking call until it ends. */
+    bool quiet;
 } hfi_job_class;
 
 /* What a job needs before it is first stepped; refused if it can never fit. */

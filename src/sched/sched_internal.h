@@ -157,6 +157,7 @@ struct hfi_sched {
     uint64_t scratch_keep; /* workers with more give it back */
     uint32_t suspenders;
     bool reclaim_wanted;
+    bool reclaiming;
     bool admit_later; /* admission waits for the end of a walk */
     void (*reclaim)(void *user);
     void *reclaim_user;

@@ -78,6 +78,8 @@ static hfi_step advance(kit_job *k, hf_job *job)
 {
     if (k->plan.step_ms > 0)
         hfi_sleep_ms(k->plan.step_ms);
+    while (k->plan.block != NULL && !atomic_load(k->plan.block))
+        hfi_sleep_ms(1);
     if (k->plan.again > 0) {
         k->plan.again--;
         return HFI_STEP_AGAIN;
@@ -115,7 +117,8 @@ static void kit_destroy(void *state)
     free(k);
 }
 
-static const hfi_job_class kit_class = {"the test job", kit_step, kit_destroy};
+static const hfi_job_class kit_class = {
+    .name = "the test job", .step = kit_step, .destroy = kit_destroy};
 
 hf_status kit_start(hf_job **job, hfi_sched *s, const kit_plan *plan,
                     kit_seen *seen, hf_error *err)

@@ -35,7 +35,8 @@ typedef struct kit_plan {
     size_t scratch;   /* asked for in each CPU leaf */
     hf_status fail;   /* ends with this failure */
     bool ignore_cancel;
-    _Atomic bool *gate; /* the step waits until it is true or cancelled */
+    const _Atomic bool *gate;  /* no leaves before it is true and posted */
+    const _Atomic bool *block; /* each step blocks until it is true */
     void (*in_leaf)(hf_job *job, hfi_worker *worker, void *user);
     void *in_leaf_user;
     uint64_t hold; /* moved to the context in the first step */
