@@ -33,8 +33,10 @@ void hfi_pow_trim(hfi_pow *p);
 const char *hfi_pow_engine(const hfi_pow *p);
 
 /*
- * Bytes that a job in this mode would add to what is held: for hfi_job_need.
- * AUTO: those of fast if the budget allows, else of light.
+ * Bytes that a job in this mode would add to what is held or promised: for
+ * hfi_job_need. AUTO: those of fast if seven eighths of the budget hold them,
+ * else of light. A use promises its bytes from hfi_pow_use_init() on, so ask
+ * before that; of two jobs that init before they start only one pays.
  */
 uint64_t hfi_pow_need(hfi_pow *p, hfi_pow_mode mode);
 
@@ -57,7 +59,9 @@ struct hfi_pow_use {
     hfi_pow_mode mode; /* as asked; LIGHT or FAST once ready */
     bool large_pages;  /* asked for; falls back with one warning */
     /* private to pow */
-    bool counted, building, waiting;
+    hfi_pow_mode want; /* LIGHT or FAST */
+    bool promised, counted, waiting, ready;
+    int stage; /* of the building */
     hfi_pow_use *next;
     hfi_leaf cache_leaf;
     hfi_loop loop;
@@ -65,7 +69,11 @@ struct hfi_pow_use {
 hf_status hfi_pow_use_init(hfi_pow_use *u, hfi_pow *p, hfi_pow_mode mode,
                            bool large_pages, hf_error *err);
 hfi_pow_ready hfi_pow_use_step(hfi_pow_use *u, hf_job *job, hf_error *err);
-/* With no leaf of the job outstanding; safe after init alone. */
+/*
+ * With no leaf of the job outstanding; safe after init alone, and twice. Call
+ * it from the step when the last hash is done, else in destroy: until then the
+ * memory cannot be trimmed.
+ */
 void hfi_pow_use_wipe(hfi_pow_use *u);
 
 /*
@@ -89,22 +97,32 @@ void hfi_pow_scale(uint8_t out[32], const uint8_t difficulty[32],
 /*
  * The least nonce whose hash is strictly below `difficulty` (bytewise), over
  * all workers; the result does not depend on their number. Embedded in the
- * job's state; step: hfi_pow_search_start(), then wait until idle.
+ * job's state, zeroed by the owner; step: hfi_pow_search_start(), then wait
+ * until idle. May be started again for another group. Advances the job's phase
+ * (in hashes) from where it stands at the start.
  */
+typedef struct hfi_pow_search_leaf hfi_pow_search_leaf;
 typedef struct hfi_pow_search {
     hfi_pow_use *use;
     uint8_t group;
     uint8_t challenge[8];
     uint8_t node_id[32];
-    uint8_t difficulty[32]; /* already scaled */
-    uint64_t nonce;         /* the result, if found */
-    bool found;             /* false: cancelled, failed, or 2^56 tried */
-    _Atomic uint64_t hashes; /* tried so far */
+    uint8_t difficulty[32];  /* already scaled */
+    uint64_t nonce;          /* the result, if found */
+    bool found;              /* false: cancelled, failed, or 2^56 tried */
+    _Atomic uint64_t hashes; /* tried since the start */
     /* private to pow */
+    hfi_pow *pow;
+    hf_job *job;
+    uint64_t shown; /* by the job's phase before the start */
+    uint64_t grain; /* hashes of one leaf */
     _Atomic uint64_t next;
     _Atomic uint64_t best;
-    hfi_loop loop;
+    _Atomic uint32_t running; /* leaves that have not come to the end */
+    uint32_t leaf_count;
+    hfi_pow_search_leaf *leaves;
 } hfi_pow_search;
+/* Fills the private fields, `found` and `hashes` only. */
 hf_status hfi_pow_search_init(hfi_pow_search *s, hfi_pow_use *u, hf_error *err);
 void hfi_pow_search_start(hfi_pow_search *s, hf_job *job);
 bool hfi_pow_search_idle(const hfi_pow_search *s);
