@@ -270,6 +270,45 @@ static void test_many_keys(void **state)
     }
 }
 
+/* Objects of every small size, keys shuffled, two of them alike. */
+static void test_shuffled_keys(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    for (unsigned count = 2; count < 200; count++) {
+        unsigned keys[200];
+        size_t at[200];
+        char where[64];
+        hfi_text t;
+        hfi_json_doc *doc;
+        const hfi_json *root;
+        hf_error err;
+        for (unsigned i = 0; i < count; i++) {
+            random = random * 1664525u + 1013904223u;
+            unsigned j = (random >> 8) % (i + 1);
+            keys[i] = keys[j];
+            keys[j] = i;
+        }
+        unsigned second = 1 + (random >> 16) % (count - 1);
+        unsigned first = (random >> 4) % second;
+        keys[second] = keys[first];
+        hfi_text_init(&t, NULL);
+        for (unsigned i = 0; i < count; i++) {
+            hfi_text_addf(&t, "%s\"k%u\"", i == 0 ? "{" : ",", keys[i]);
+            at[i] = t.bytes; /* the reader points behind the key */
+            hfi_text_add(&t, ":0");
+        }
+        hfi_text_add(&t, "}");
+        assert_false(t.failed);
+        assert_int_equal(parse_bytes(&doc, &root, t.data, t.bytes, &err),
+                         HF_E_FORMAT);
+        (void)snprintf(where, sizeof where, "byte %zu: the key \"k%u\"",
+                       at[second], keys[second]);
+        assert_non_null(strstr(err.message, where));
+        hfi_text_free(&t);
+    }
+}
+
 static void test_hostile_key_in_message(void **state)
 {
     (void)state;
@@ -397,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_shuffled_keys),
         cmocka_unit_test(test_hostile_key_in_message),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_own_allocator),
