@@ -167,8 +167,8 @@ hf_status hfi_thread_start(hfi_thread *t, const char *name, bool batch,
                            void (*run)(void *arg), void *arg, hf_error *err);
 void hfi_thread_join(hfi_thread *t);
 
-uint64_t hfi_now_ns(void);     /* monotonic */
-uint64_t hfi_wall_ms(void);    /* since 1970 */
+uint64_t hfi_now_ns(void);  /* monotonic */
+uint64_t hfi_wall_ms(void); /* since 1970 */
 void hfi_sleep_ms(uint64_t ms);
 uint64_t hfi_pid(void);
 /* Fills from the system's generator; HF_E_IO if it fails. */
@@ -229,17 +229,17 @@ const char *hfi_cpu_feature_name(uint32_t bit);
 typedef struct hfi_machine {
     hfi_cpu cpu;
     uint32_t cpus_online;
-    uint32_t cpus_affinity;    /* of the calling thread */
-    uint32_t cpus_quota;       /* cgroup quota rounded up; 0: none */
-    uint32_t workers;          /* default: the smallest of these, >= 1 */
+    uint32_t cpus_affinity; /* of the calling thread */
+    uint32_t cpus_quota;    /* cgroup quota rounded up; 0: none */
+    uint32_t workers;       /* default: the smallest of these, >= 1 */
     uint64_t memory_total;
     uint64_t memory_available;
-    uint64_t memory_limit;     /* cgroup limit; 0: none */
-    uint64_t memory_budget;    /* default: half of the smaller */
-    uint64_t huge_pages_free;  /* explicit 2 MiB pages free, in bytes */
-    bool transparent_huge;     /* madvise or always */
-    const char *workers_from;  /* "affinity", "cgroup quota", "online cpus" */
-    const char *budget_from;   /* "cgroup limit", "available memory" */
+    uint64_t memory_limit;    /* cgroup limit; 0: none */
+    uint64_t memory_budget;   /* default: half of the smaller */
+    uint64_t huge_pages_free; /* explicit 2 MiB pages free, in bytes */
+    bool transparent_huge;    /* madvise or always */
+    const char *workers_from; /* "affinity", "cgroup quota", "online cpus" */
+    const char *budget_from;  /* "cgroup limit", "available memory" */
 } hfi_machine;
 
 /* Reads /proc and /sys (cgroup v1 and v2); what is missing counts as none. */
@@ -307,7 +307,8 @@ hf_status hfi_file_load(const hfi_env *env, const char *path, size_t limit,
 /*
  * Atomic replacement: temporary file in the same folder (".<name>.tmp"), write,
  * sync, rename, sync of the folder. On any failure the old file is untouched
- * and the temporary one is removed. Mode 0600.
+ * and the temporary one is removed; but if the last step alone fails, the new
+ * file stands and may not outlast a loss of power. Mode 0600.
  */
 hf_status hfi_file_replace(const hfi_env *env, const char *path,
                            const void *data, size_t bytes, hf_error *err);
@@ -328,9 +329,10 @@ hf_status hfi_path_stat(const char *path, hfi_path_kind *kind, uint64_t *bytes,
 hf_status hfi_path_free_space(const char *path, uint64_t *bytes, hf_error *err);
 /* "<dir>/<name>"; freed with hfi_free; NULL without memory. */
 char *hfi_path_join(const hfi_env *env, const char *dir, const char *name);
-/* Calls `each` for every entry but "." and ".."; stops when it returns false. */
-hf_status hfi_dir_each(const char *path, bool (*each)(void *user,
-                       const char *name), void *user, hf_error *err);
+/* Calls `each` for every entry but "." and ".."; stops when it says false. */
+hf_status hfi_dir_each(const char *path,
+                       bool (*each)(void *user, const char *name), void *user,
+                       hf_error *err);
 hf_status hfi_file_remove(const char *path, hf_error *err);
 /* Name of this host for lock records; "unknown" if there is none. */
 void hfi_host_name(char *out, size_t bytes);
@@ -417,8 +419,8 @@ typedef struct hfi_json_doc hfi_json_doc;
 
 /* `what` names the text in errors (a path). *root is owned by *doc. */
 hf_status hfi_json_parse(hfi_json_doc **doc, const hfi_json **root,
-                         const hfi_env *env, const char *what,
-                         const char *text, size_t bytes, hf_error *err);
+                         const hfi_env *env, const char *what, const char *text,
+                         size_t bytes, hf_error *err);
 void hfi_json_free(hfi_json_doc *doc); /* NULL is fine */
 const hfi_json *hfi_json_member(const hfi_json *object, const char *key);
 /* Whole non-negative number that fits; false otherwise (or node NULL). */

@@ -16,9 +16,9 @@
 #endif
 
 static const char *const feature_names[] = {
-    "sse2", "ssse3", "sse41", "sse42", "aes",    "pclmul",
-    "avx",  "avx2",  "bmi2",  "adx",   "avx512", "ifma",
-    "vbmi2", "vaes", "vpclmul", "gfni", "neon",  "arm_aes",
+    "sse2",  "ssse3", "sse41",   "sse42", "aes",    "pclmul",
+    "avx",   "avx2",  "bmi2",    "adx",   "avx512", "ifma",
+    "vbmi2", "vaes",  "vpclmul", "gfni",  "neon",   "arm_aes",
 };
 
 const char *hfi_cpu_feature_name(uint32_t bit)
@@ -38,17 +38,20 @@ struct rule {
     uint64_t state; /* bits of XCR0 */
 };
 
-#define STATE_NONE 0u
-#define STATE_AVX 0x06u    /* XMM and YMM */
+#define STATE_NONE   0u
+#define STATE_AVX    0x06u /* XMM and YMM */
 #define STATE_AVX512 0xe6u /* and opmask, both halves of ZMM */
 
 #define BIT(n) (1u << (n))
 
 /* Intel SDM volume 2, CPUID. Leaf 1. */
 static const struct rule leaf1_ecx[] = {
-    {BIT(1), HFI_CPU_PCLMUL, STATE_NONE}, {BIT(9), HFI_CPU_SSSE3, STATE_NONE},
-    {BIT(19), HFI_CPU_SSE41, STATE_NONE}, {BIT(20), HFI_CPU_SSE42, STATE_NONE},
-    {BIT(25), HFI_CPU_AES, STATE_NONE},   {BIT(28), HFI_CPU_AVX, STATE_AVX},
+    {BIT(1), HFI_CPU_PCLMUL, STATE_NONE},
+    {BIT(9), HFI_CPU_SSSE3, STATE_NONE},
+    {BIT(19), HFI_CPU_SSE41, STATE_NONE},
+    {BIT(20), HFI_CPU_SSE42, STATE_NONE},
+    {BIT(25), HFI_CPU_AES, STATE_NONE},
+    {BIT(28), HFI_CPU_AVX, STATE_AVX},
     {0, 0, 0},
 };
 static const struct rule leaf1_edx[] = {

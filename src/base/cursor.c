@@ -130,8 +130,7 @@ static int32_t base64_group(const char *text, size_t n)
     return (v & unused) != 0 ? -1 : (int32_t)v;
 }
 
-bool hfi_base64_decode(void *out, size_t bytes, const char *text,
-                       size_t length)
+bool hfi_base64_decode(void *out, size_t bytes, const char *text, size_t length)
 {
     uint8_t *p = out;
     if (length % 4 != 0 || length / 4 != bytes / 3 + (bytes % 3 != 0))

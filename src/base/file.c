@@ -115,8 +115,8 @@ hf_status hfi_file_open(hfi_file *f, const char *path, hfi_open_mode mode,
         fd = create_fd(path, 0);
         break;
     }
-    const char *verb =
-        mode == HFI_OPEN_CREATE_NEW ? "create the file" : "open the file";
+    const char *verb = mode == HFI_OPEN_CREATE_NEW ? "create the file"
+                                                   : "open the file";
     if (fd < 0)
         return os_error(err, verb, path);
     int code = check_kind(fd);
@@ -366,8 +366,8 @@ static hf_status load_open(const hfi_env *env, hfi_file *f, const char *path,
             s = hfi_error(err, HF_E_MEMORY, "no memory to read %s", path);
             break;
         }
-        s = hfi_file_read_some(f, path, used, data + used,
-                               capacity - 1 - used, &got, err);
+        s = hfi_file_read_some(f, path, used, data + used, capacity - 1 - used,
+                               &got, err);
         if (s != HF_OK)
             break;
         used += got;
@@ -613,8 +613,9 @@ char *hfi_path_join(const hfi_env *env, const char *dir, const char *name)
     return t.data;
 }
 
-hf_status hfi_dir_each(const char *path, bool (*each)(void *user,
-                       const char *name), void *user, hf_error *err)
+hf_status hfi_dir_each(const char *path,
+                       bool (*each)(void *user, const char *name), void *user,
+                       hf_error *err)
 {
     int fd = open_fd(path, O_RDONLY | O_DIRECTORY);
     if (fd < 0)

@@ -24,8 +24,8 @@
 
 /* ---- arena ------------------------------------------------------------- */
 
-#define ALIGNMENT 16u
-#define FIRST_BLOCK ((size_t)4 << 10)
+#define ALIGNMENT     16u
+#define FIRST_BLOCK   ((size_t)4 << 10)
 #define LARGEST_BLOCK ((size_t)1 << 20)
 
 struct block {
@@ -116,8 +116,7 @@ static hf_status fail_at(struct parser *p, size_t offset, const char *problem)
 
 static hf_status fail_memory(struct parser *p)
 {
-    p->status = hfi_error(p->err, HF_E_MEMORY, "no memory to read %s",
-                          p->what);
+    p->status = hfi_error(p->err, HF_E_MEMORY, "no memory to read %s", p->what);
     return p->status;
 }
 
@@ -225,8 +224,8 @@ static hf_status check_keys(struct parser *p, const struct node *object)
     size_t count = object->pub.count;
     if (count < 2)
         return HF_OK;
-    struct node **nodes =
-        arena_take(&p->temp, &p->doc->env, count * sizeof *nodes);
+    struct node **nodes = arena_take(&p->temp, &p->doc->env,
+                                     count * sizeof *nodes);
     if (nodes == NULL)
         return fail_memory(p);
     size_t n = 0;
@@ -237,8 +236,10 @@ static hf_status check_keys(struct parser *p, const struct node *object)
         if (strcmp(nodes[i - 1]->pub.key, nodes[i]->pub.key) != 0)
             continue;
         char problem[128];
-        (void)snprintf(problem, sizeof problem, "the key \"%.80s\" a second "
-                       "time", nodes[i]->pub.key);
+        (void)snprintf(problem, sizeof problem,
+                       "the key \"%.80s\" a second "
+                       "time",
+                       nodes[i]->pub.key);
         return fail_at(p, nodes[i]->offset, problem);
     }
     return HF_OK;
@@ -410,8 +411,8 @@ static hf_status fail_yajl(struct parser *p, size_t offset)
     char problem[128];
     unsigned char *said = yajl_get_error(p->yajl, 0, NULL, 0);
     const char *text = said == NULL ? "not JSON" : (const char *)said;
-    (void)snprintf(problem, sizeof problem, "%.*s",
-                   (int)strcspn(text, "\n"), text);
+    (void)snprintf(problem, sizeof problem, "%.*s", (int)strcspn(text, "\n"),
+                   text);
     yajl_free_error(p->yajl, said);
     return fail_at(p, offset, problem);
 }
@@ -451,13 +452,13 @@ static hf_status run_yajl(struct parser *p)
 }
 
 hf_status hfi_json_parse(hfi_json_doc **doc, const hfi_json **root,
-                         const hfi_env *env, const char *what,
-                         const char *text, size_t bytes, hf_error *err)
+                         const hfi_env *env, const char *what, const char *text,
+                         size_t bytes, hf_error *err)
 {
     struct parser p = {.what = what, .text = text, .bytes = bytes, .err = err};
     if (bytes > MAX_BYTES)
-        return hfi_error(err, HF_E_FORMAT, "%s is longer than %llu bytes",
-                         what, (unsigned long long)MAX_BYTES);
+        return hfi_error(err, HF_E_FORMAT, "%s is longer than %llu bytes", what,
+                         (unsigned long long)MAX_BYTES);
     p.doc = hfi_calloc(env, 1, sizeof *p.doc);
     if (p.doc == NULL)
         return fail_memory(&p);

@@ -41,8 +41,8 @@ static bool read_head(const char *path, char *out, size_t bytes)
  * Calls `line` for each line, without its end; lines too long for the buffer
  * are left out. Stops when it returns false.
  */
-static void each_line(const char *path,
-                      bool (*line)(void *user, char *text), void *user)
+static void each_line(const char *path, bool (*line)(void *user, char *text),
+                      void *user)
 {
     hfi_file f = HFI_FILE_CLOSED;
     char buffer[LINE_BYTES];
@@ -53,7 +53,8 @@ static void each_line(const char *path,
     for (;;) {
         size_t got = 0;
         if (hfi_file_read_some(&f, path, at, buffer, sizeof buffer - 1, &got,
-                               NULL) != HF_OK || got == 0)
+                               NULL) != HF_OK ||
+            got == 0)
             break;
         char *end = memchr(buffer, '\n', got);
         size_t used = end == NULL ? got : (size_t)(end - buffer) + 1;
@@ -349,13 +350,15 @@ void hfi_machine_read_files(hfi_machine *m, const char *root)
     uint64_t pages;
     each_line(in_root(path, root, "/proc/meminfo"), take_meminfo_line, m);
     read_groups(m, root);
-    if (read_u64(in_root(path, root, "/sys/kernel/mm/hugepages/"
-                                     "hugepages-2048kB"),
-                 "free_hugepages", &pages) && pages < UINT64_C(1) << 40)
+    if (read_u64(in_root(path, root,
+                         "/sys/kernel/mm/hugepages/"
+                         "hugepages-2048kB"),
+                 "free_hugepages", &pages) &&
+        pages < UINT64_C(1) << 40)
         m->huge_pages_free = pages << 21;
-    if (read_head(in_root(path, root,
-                          "/sys/kernel/mm/transparent_hugepage/enabled"),
-                  text, sizeof text))
+    if (read_head(
+            in_root(path, root, "/sys/kernel/mm/transparent_hugepage/enabled"),
+            text, sizeof text))
         m->transparent_huge = strstr(text, "[always]") != NULL ||
                               strstr(text, "[madvise]") != NULL;
 }

@@ -65,8 +65,7 @@ uint64_t vectors_u64_of(const hfi_json *node)
         fail_msg("neither a number nor a string");
     errno = 0;
     unsigned long long v = strtoull(node->text, &end, 10);
-    if (errno != 0 || end == node->text || *end != '\0' ||
-        node->text[0] == '-')
+    if (errno != 0 || end == node->text || *end != '\0' || node->text[0] == '-')
         fail_msg("\"%s\" is not a number of 64 bits", node->text);
     return v;
 }
@@ -89,8 +88,7 @@ size_t vectors_hex(const hfi_json *object, const char *key, void *out,
 {
     const char *text = vectors_text(object, key);
     size_t length = strlen(text);
-    if (length / 2 > capacity ||
-        !hfi_hex_decode(out, length / 2, text, length))
+    if (length / 2 > capacity || !hfi_hex_decode(out, length / 2, text, length))
         fail_msg("\"%s\" is not hex of at most %zu bytes", key, capacity);
     return length / 2;
 }

@@ -52,8 +52,8 @@ static void test_error(void **state)
     assert_int_equal(hfi_error_os(NULL, HF_E_IO, EIO, "x"), HF_E_IO);
     assert_int_equal(hfi_error_wrap(NULL, HF_E_IO, "x"), HF_E_IO);
 
-    assert_int_equal(hfi_error_os(&err, HF_E_IO, ENOSPC, "cannot write %s",
-                                  "f"), HF_E_IO);
+    assert_int_equal(
+        hfi_error_os(&err, HF_E_IO, ENOSPC, "cannot write %s", "f"), HF_E_IO);
     assert_int_equal(err.os_code, ENOSPC);
     assert_string_equal(err.message, "cannot write f");
     assert_string_equal(err.cause, "No space left on device");
@@ -136,8 +136,7 @@ static void test_error_one_line(void **state)
     (void)hfi_error(&err, HF_E_IO, "%s",
                     "a\nb\tc\rd\x1b[31m\x7f|\xff|\xc0\xaf|\xc2\x85|"
                     "\xe2\x80\xa8|\xed\xa0\x80|\xc3\xa9|\xe2\x82");
-    assert_string_equal(err.message,
-                        "a b c d?[31m?|?|??|?|?|???|\xc3\xa9|??");
+    assert_string_equal(err.message, "a b c d?[31m?|?|??|?|?|???|\xc3\xa9|??");
 }
 
 static void test_utf8(void **state)
@@ -148,15 +147,24 @@ static void test_utf8(void **state)
         const char *bytes;
         size_t length;
     } cases[] = {
-        {"\x7f", 1},             {"\x80", 0},
-        {"\xc1\xbf", 0},         {"\xc2\x80", 2},
-        {"\xdf\xbf", 2},         {"\xdf\xc0", 0},
-        {"\xe0\x9f\xbf", 0},     {"\xe0\xa0\x80", 3},
-        {"\xed\x9f\xbf", 3},     {"\xed\xa0\x80", 0},
-        {"\xee\x80\x80", 3},     {"\xef\xbf\xbf", 3},
-        {"\xf0\x8f\xbf\xbf", 0}, {"\xf0\x90\x80\x80", 4},
-        {"\xf4\x8f\xbf\xbf", 4}, {"\xf4\x90\x80\x80", 0},
-        {"\xf5\x80\x80\x80", 0}, {"\xff", 0},
+        {"\x7f", 1},
+        {"\x80", 0},
+        {"\xc1\xbf", 0},
+        {"\xc2\x80", 2},
+        {"\xdf\xbf", 2},
+        {"\xdf\xc0", 0},
+        {"\xe0\x9f\xbf", 0},
+        {"\xe0\xa0\x80", 3},
+        {"\xed\x9f\xbf", 3},
+        {"\xed\xa0\x80", 0},
+        {"\xee\x80\x80", 3},
+        {"\xef\xbf\xbf", 3},
+        {"\xf0\x8f\xbf\xbf", 0},
+        {"\xf0\x90\x80\x80", 4},
+        {"\xf4\x8f\xbf\xbf", 4},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xf5\x80\x80\x80", 0},
+        {"\xff", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const uint8_t *p = (const uint8_t *)cases[i].bytes;
@@ -247,8 +255,8 @@ static void test_scratch(void **state)
     (void)state;
     const size_t huge = (size_t)2 << 20;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t sizes[] = {1,        page,         page + 1, huge - page,
-                            huge - 1, huge,         huge + 1, 3 * huge,
+    const size_t sizes[] = {1,        page,         page + 1,   huge - page,
+                            huge - 1, huge,         huge + 1,   3 * huge,
                             0,        5 * huge + 7, huge + page};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint8_t *p = hfi_scratch_map(sizes[i]);
@@ -385,10 +393,10 @@ static void test_base64(void **state)
 {
     (void)state;
     /* RFC 4648 section 10. */
-    static const char *const plain[] = {"",    "f",    "fo",    "foo",
+    static const char *const plain[] = {"",     "f",     "fo",    "foo",
                                         "foob", "fooba", "foobar"};
-    static const char *const coded[] = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==",
-                                        "Zm9vYmE=", "Zm9vYmFy"};
+    static const char *const coded[] = {
+        "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
     for (size_t n = 0; n < 7; n++) {
         char text[16];
         char back[16];
@@ -418,12 +426,12 @@ static void test_base64_strict(void **state)
         size_t bytes;
         const char *text;
     } bad[] = {
-        {1, "Zh=="},     /* unused bits set */
-        {2, "Zm9="},     {1, "Zg"},       {1, "Zg="},      {1, "Zg==="},
-        {1, "=Zg="},     {1, "Z==="},     {1, "===="},     {2, "Zg=="},
-        {1, "Zm8="},     {3, "Zm8="},     {3, "Zm9\n"},    {3, "Zm-v"},
-        {3, "Zm_v"},     {3, " Zm9"},     {4, "Zg==Zg=="}, {6, "Zm9vYm=="},
-        {5, "Zm9vYmE"},  {3, "Zm9v\n"},   {0, "===="},     {3, "Zm9*"},
+        {1, "Zh=="}, /* unused bits set */
+        {2, "Zm9="},    {1, "Zg"},     {1, "Zg="},      {1, "Zg==="},
+        {1, "=Zg="},    {1, "Z==="},   {1, "===="},     {2, "Zg=="},
+        {1, "Zm8="},    {3, "Zm8="},   {3, "Zm9\n"},    {3, "Zm-v"},
+        {3, "Zm_v"},    {3, " Zm9"},   {4, "Zg==Zg=="}, {6, "Zm9vYm=="},
+        {5, "Zm9vYmE"}, {3, "Zm9v\n"}, {0, "===="},     {3, "Zm9*"},
         {1, "Zg==\n"},
     };
     uint8_t back[8];
@@ -575,9 +583,8 @@ static void test_log_sink(void **state)
     (void)state;
     hfi_log *log = NULL;
     hfi_log_record seen = {0};
-    hfi_log_opts opts = {.level = HFI_LOG_TRACE,
-                         .sink = keep_record,
-                         .sink_user = &seen};
+    hfi_log_opts opts = {
+        .level = HFI_LOG_TRACE, .sink = keep_record, .sink_user = &seen};
     assert_int_equal(hfi_log_new(&log, NULL, &opts, NULL), HF_OK);
     hfi_logf(log, HFI_LOG_TRACE, "m", "n = %d", 5);
     assert_string_equal(seen.text, "n = 5");

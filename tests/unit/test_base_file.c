@@ -26,8 +26,14 @@
 
 /* ---- system calls that fail on request --------------------------------- */
 
-enum call { CALL_NONE, CALL_PWRITE, CALL_FSYNC, CALL_RENAME, CALL_CLOSE,
-            CALL_FCHMOD };
+enum call {
+    CALL_NONE,
+    CALL_PWRITE,
+    CALL_FSYNC,
+    CALL_RENAME,
+    CALL_CLOSE,
+    CALL_FCHMOD
+};
 
 static struct {
     enum call call; /* which fails, with code, after `skip` of its kind */
@@ -224,8 +230,7 @@ static void check_transfers(void)
     assert_string_equal(out, "0123456789");
     assert_int_equal(hfi_file_read_at(&f, path, 0, out, 6, &err), HF_OK);
     assert_memory_equal(out, "\0\0\0\0\0000", 6);
-    assert_int_equal(hfi_file_read_at(&f, path, 10, out, 6, &err),
-                     HF_E_FORMAT);
+    assert_int_equal(hfi_file_read_at(&f, path, 10, out, 6, &err), HF_E_FORMAT);
     assert_non_null(strstr(err.message, "byte 15, 16 are needed"));
     assert_int_equal(hfi_file_read_some(&f, path, 10, out, 6, &got, &err),
                      HF_OK);
@@ -265,8 +270,8 @@ static void test_offsets_out_of_range(void **state)
     assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_CREATE, NULL), HF_OK);
     const uint64_t at[] = {UINT64_MAX, UINT64_C(1) << 63, INT64_MAX - 2};
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(hfi_file_read_some(&f, path, at[i], out, 4, &got,
-                                            &err), HF_E_IO);
+        assert_int_equal(
+            hfi_file_read_some(&f, path, at[i], out, 4, &got, &err), HF_E_IO);
         assert_int_equal(hfi_file_write_at(&f, path, at[i], out, 4, &err),
                          HF_E_IO);
         assert_int_equal(err.os_code, EFBIG);
@@ -363,8 +368,7 @@ static void check_modes(const char *name, mode_t mask)
     assert_int_equal(hfi_file_close(&f, path, NULL), HF_OK);
     assert_int_equal(mode_of(path), 0600);
     (void)temp_path(path, base, "g");
-    assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_CREATE_NEW, NULL),
-                     HF_OK);
+    assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_CREATE_NEW, NULL), HF_OK);
     assert_int_equal(hfi_file_close(&f, path, NULL), HF_OK);
     assert_int_equal(mode_of(path), 0600);
     (void)temp_path(path, base, "h");
@@ -398,15 +402,15 @@ static void test_create_leaves_nothing(void **state)
     hf_error err;
     faults.call = CALL_FCHMOD;
     faults.code = EIO;
-    assert_int_equal(hfi_file_open(&f, temp_path(path, dir, "a"),
-                                   HFI_OPEN_CREATE_NEW, &err), HF_E_IO);
+    assert_int_equal(
+        hfi_file_open(&f, temp_path(path, dir, "a"), HFI_OPEN_CREATE_NEW, &err),
+        HF_E_IO);
     assert_int_equal(err.os_code, EIO);
     assert_int_equal(temp_count(dir), 0);
     /* A file system without modes is none to refuse. */
     faults.skip = 0;
     faults.code = EPERM;
-    assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_CREATE_NEW, &err),
-                     HF_OK);
+    assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_CREATE_NEW, &err), HF_OK);
     assert_int_equal(hfi_file_close(&f, path, NULL), HF_OK);
 }
 
@@ -472,10 +476,14 @@ static void test_replace_fails(void **state)
         int skip;
         bool old_stays;
     } cases[] = {
-        {CALL_PWRITE, ENOSPC, 0, true}, {CALL_PWRITE, EIO, 0, true},
-        {CALL_FSYNC, EIO, 0, true},     {CALL_FSYNC, ENOSPC, 0, true},
-        {CALL_CLOSE, EDQUOT, 0, true},  {CALL_RENAME, EXDEV, 0, true},
-        {CALL_RENAME, EIO, 0, true},    {CALL_FCHMOD, EIO, 0, true},
+        {CALL_PWRITE, ENOSPC, 0, true},
+        {CALL_PWRITE, EIO, 0, true},
+        {CALL_FSYNC, EIO, 0, true},
+        {CALL_FSYNC, ENOSPC, 0, true},
+        {CALL_CLOSE, EDQUOT, 0, true},
+        {CALL_RENAME, EXDEV, 0, true},
+        {CALL_RENAME, EIO, 0, true},
+        {CALL_FCHMOD, EIO, 0, true},
         /* After the rename the new one stands, and the caller is told. */
         {CALL_FSYNC, EIO, 1, false},
     };
@@ -487,8 +495,7 @@ static void test_replace_fails(void **state)
         faults.call = cases[i].call;
         faults.code = cases[i].code;
         faults.skip = cases[i].skip;
-        assert_int_equal(hfi_file_replace(NULL, path, "new", 3, &err),
-                         HF_E_IO);
+        assert_int_equal(hfi_file_replace(NULL, path, "new", 3, &err), HF_E_IO);
         faults.call = CALL_NONE;
         assert_int_equal(err.os_code, cases[i].code);
         assert_non_null(strstr(err.message, dir));
@@ -562,14 +569,17 @@ static void test_load(void **state)
     assert_string_equal(data, "");
     hfi_free(&t.env, data);
     /* Files of the kernel have no size, and may be long. */
-    assert_int_equal(hfi_file_load(&t.env, "/proc/self/status", 1 << 20,
-                                   &data, &bytes, &err), HF_OK);
+    assert_int_equal(hfi_file_load(&t.env, "/proc/self/status", 1 << 20, &data,
+                                   &bytes, &err),
+                     HF_OK);
     assert_true(bytes > 100 && strlen(data) == bytes);
     hfi_free(&t.env, data);
-    assert_int_equal(hfi_file_load(&t.env, "/proc/self/status", 100, &data,
-                                   &bytes, &err), HF_E_FORMAT);
-    assert_int_equal(hfi_file_load(&t.env, "/dev/zero", 100000, &data,
-                                   &bytes, &err), HF_E_FORMAT);
+    assert_int_equal(
+        hfi_file_load(&t.env, "/proc/self/status", 100, &data, &bytes, &err),
+        HF_E_FORMAT);
+    assert_int_equal(
+        hfi_file_load(&t.env, "/dev/zero", 100000, &data, &bytes, &err),
+        HF_E_FORMAT);
     test_env_done(&t);
 }
 
@@ -708,8 +718,8 @@ static void test_lock(void **state)
     size_t got;
     char byte;
     assert_int_equal(hfi_file_open(&other, path, HFI_OPEN_READ, &err), HF_OK);
-    assert_int_equal(hfi_file_read_some(&other, path, 0, &byte, 1, &got,
-                                        &err), HF_OK);
+    assert_int_equal(hfi_file_read_some(&other, path, 0, &byte, 1, &got, &err),
+                     HF_OK);
     assert_int_equal(hfi_file_close(&other, path, &err), HF_OK);
     assert_int_equal(hfi_file_close(&f, path, &err), HF_OK);
     assert_in_child(try_lock, path);
@@ -861,26 +871,16 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(test_open_modes),
-        CASE(test_odd_files),
-        CASE(test_transfers),
-        CASE(test_offsets_out_of_range),
-        CASE(test_write_errors),
-        CASE(test_low_descriptors),
-        CASE(test_umask),
-        CASE(test_create_leaves_nothing),
-        CASE(test_replace),
-        CASE(test_replace_relative),
-        CASE(test_replace_fails),
-        CASE(test_replace_impossible),
-        CASE(test_load),
-        CASE(test_folders),
-        CASE(test_path_stat),
-        CASE(test_path_join),
-        CASE(test_lock),
-        CASE(test_lock_owner),
-        CASE(test_dir_lock),
-        CASE(test_no_memory),
+        CASE(test_open_modes),    CASE(test_odd_files),
+        CASE(test_transfers),     CASE(test_offsets_out_of_range),
+        CASE(test_write_errors),  CASE(test_low_descriptors),
+        CASE(test_umask),         CASE(test_create_leaves_nothing),
+        CASE(test_replace),       CASE(test_replace_relative),
+        CASE(test_replace_fails), CASE(test_replace_impossible),
+        CASE(test_load),          CASE(test_folders),
+        CASE(test_path_stat),     CASE(test_path_join),
+        CASE(test_lock),          CASE(test_lock_owner),
+        CASE(test_dir_lock),      CASE(test_no_memory),
     };
     return cmocka_run_group_tests_name("base file", tests, NULL, NULL);
 }

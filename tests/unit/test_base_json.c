@@ -40,8 +40,7 @@ static void test_tree(void **state)
     hfi_json_doc *doc;
     const hfi_json *root;
     hf_error err;
-    assert_int_equal(parse_bytes(&doc, &root, text, strlen(text), &err),
-                     HF_OK);
+    assert_int_equal(parse_bytes(&doc, &root, text, strlen(text), &err), HF_OK);
     assert_int_equal(root->type, HFI_JSON_OBJECT);
     assert_int_equal(root->count, 4);
     assert_null(root->key);
@@ -101,7 +100,8 @@ static void test_numbers(void **state)
         uint64_t v64 = 7;
         uint32_t v32 = 7;
         assert_int_equal(parse_bytes(&doc, &root, cases[i].text,
-                                     strlen(cases[i].text), NULL), HF_OK);
+                                     strlen(cases[i].text), NULL),
+                         HF_OK);
         assert_int_equal(hfi_json_u64(root, &v64), cases[i].fits64);
         assert_int_equal(hfi_json_u32(root, &v32), cases[i].fits32);
         assert_true(v64 == (cases[i].fits64 ? cases[i].value : 7));
@@ -386,8 +386,8 @@ static void test_own_allocator(void **state)
     hfi_json_doc *doc;
     const hfi_json *root;
     test_env_init(&t);
-    assert_int_equal(hfi_json_parse(&doc, &root, &t.env, "t", "[1,[2]]", 7,
-                                    NULL), HF_OK);
+    assert_int_equal(
+        hfi_json_parse(&doc, &root, &t.env, "t", "[1,[2]]", 7, NULL), HF_OK);
     assert_in_range(t.live, 2, 3); /* the document and its arena, no more */
     hfi_json_free(doc);
     test_env_done(&t);

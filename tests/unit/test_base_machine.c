@@ -202,8 +202,7 @@ static void test_v1(void **state)
     put_v1();
     put("sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes",
         "9223372036854771712\n");
-    put("sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "9223372036854771712\n");
+    put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "-1\n");
     put("sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "100000\n");
     hfi_machine m = look();
@@ -230,10 +229,10 @@ static void test_both_versions(void **state)
 static void test_malformed_limits(void **state)
 {
     (void)state;
-    static const char *const odd[] = {"", "\n", "0", "x", "-5", "max max",
-                                      "100000", "100000 0", "0 100000",
-                                      "100000 x", "1e9 100000",
-                                      "99999999999999999999999 100000"};
+    static const char *const odd[] = {
+        "",         "\n",       "0",          "x",
+        "-5",       "max max",  "100000",     "100000 0",
+        "0 100000", "100000 x", "1e9 100000", "99999999999999999999999 100000"};
     put("proc/self/cgroup", "0::/\n");
     put("proc/self/mountinfo", V2_MOUNT);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
@@ -374,13 +373,20 @@ static void test_cpu_against_kernel(void **state)
         uint32_t feature;
         const char *flag;
     } flags[] = {
-        {HFI_CPU_SSE2, "sse2"},       {HFI_CPU_SSSE3, "ssse3"},
-        {HFI_CPU_SSE41, "sse4_1"},    {HFI_CPU_SSE42, "sse4_2"},
-        {HFI_CPU_AES, "aes"},         {HFI_CPU_PCLMUL, "pclmulqdq"},
-        {HFI_CPU_AVX, "avx"},         {HFI_CPU_AVX2, "avx2"},
-        {HFI_CPU_BMI2, "bmi2"},       {HFI_CPU_ADX, "adx"},
-        {HFI_CPU_AVX512, "avx512vl"}, {HFI_CPU_IFMA, "avx512ifma"},
-        {HFI_CPU_GFNI, "gfni"},       {HFI_CPU_VAES, "vaes"},
+        {HFI_CPU_SSE2, "sse2"},
+        {HFI_CPU_SSSE3, "ssse3"},
+        {HFI_CPU_SSE41, "sse4_1"},
+        {HFI_CPU_SSE42, "sse4_2"},
+        {HFI_CPU_AES, "aes"},
+        {HFI_CPU_PCLMUL, "pclmulqdq"},
+        {HFI_CPU_AVX, "avx"},
+        {HFI_CPU_AVX2, "avx2"},
+        {HFI_CPU_BMI2, "bmi2"},
+        {HFI_CPU_ADX, "adx"},
+        {HFI_CPU_AVX512, "avx512vl"},
+        {HFI_CPU_IFMA, "avx512ifma"},
+        {HFI_CPU_GFNI, "gfni"},
+        {HFI_CPU_VAES, "vaes"},
         {HFI_CPU_VPCLMUL, "vpclmulqdq"},
         {HFI_CPU_VBMI2, "avx512_vbmi2"},
     };

@@ -135,8 +135,7 @@ static void test_thread(void **state)
     assert_in_range(s.stack, 1 << 20, (1 << 20) + (64 << 10));
     (void)pthread_sigmask(SIG_SETMASK, NULL, &after);
     for (int sig = 1; sig < 65; sig++) {
-        assert_int_equal(sigismember(&before, sig),
-                         sigismember(&after, sig));
+        assert_int_equal(sigismember(&before, sig), sigismember(&after, sig));
         if (sig != SIGKILL && sig != SIGSTOP && sig != 32 && sig != 33)
             assert_int_equal(sigismember(&s.mask, sig), 1);
     }
@@ -147,8 +146,8 @@ static void test_thread_not_batch(void **state)
     (void)state;
     struct seen s = {0};
     hfi_thread t;
-    assert_int_equal(hfi_thread_start(&t, "plain", false, look_around, &s,
-                                      NULL), HF_OK);
+    assert_int_equal(
+        hfi_thread_start(&t, "plain", false, look_around, &s, NULL), HF_OK);
     hfi_thread_join(&t);
     assert_int_equal(s.policy, SCHED_OTHER);
     assert_string_equal(s.name, "plain");
@@ -264,8 +263,9 @@ static void test_log_threads(void **state)
     unsigned long dropped = 0;
     assert_int_equal(hfi_log_new(&w.log, NULL, &opts, NULL), HF_OK);
     for (int i = 0; i < WRITERS; i++)
-        assert_int_equal(hfi_thread_start(&threads[i], "writer", false,
-                                          write_log, &w, NULL), HF_OK);
+        assert_int_equal(
+            hfi_thread_start(&threads[i], "writer", false, write_log, &w, NULL),
+            HF_OK);
     for (int i = 0; i < 2000; i++)
         if (hfi_log_next(w.log, &r)) {
             taken++;
