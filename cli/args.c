@@ -43,9 +43,12 @@ const char *args_command_name(int command)
 {
     /* "noun verb", spelt out: there are few, and callers keep the pointer. */
     static const char *const names[CMD_COUNT] = {
-        [CMD_INIT] = "space init",       [CMD_STATUS] = "space status",
-        [CMD_NONCE] = "space vrf-nonce", [CMD_PROVE] = "space prove",
-        [CMD_VERIFY] = "space verify",   [CMD_BENCH] = "space bench",
+        [CMD_INIT] = "space init",
+        [CMD_STATUS] = "space status",
+        [CMD_NONCE] = "space vrf-nonce",
+        [CMD_PROVE] = "space prove",
+        [CMD_VERIFY] = "space verify",
+        [CMD_BENCH] = "space bench",
         [CMD_INFO] = "info",
     };
     return command >= 0 && command < CMD_COUNT ? names[command] : "help";
@@ -161,7 +164,8 @@ static hf_status read_number(struct args *args, const struct option *o,
     else if (o->step)
         snprintf(wanted, sizeof wanted,
                  "must be a multiple of %" PRIu64 ", from %" PRIu64
-                 " to %" PRIu64, o->step, o->min, o->max);
+                 " to %" PRIu64,
+                 o->step, o->min, o->max);
     else
         snprintf(wanted, sizeof wanted,
                  "must be a whole number from %" PRIu64 " to %" PRIu64, o->min,
@@ -218,8 +222,7 @@ static hf_status read_seed(struct args *args, const struct option *o,
     if (parse_hex(args->seed, &args->seed_bytes, v->text))
         return HF_OK;
     return bad_value(args, o, v->text,
-                     "must be hex: two digits a byte, with or without 0x",
-                     err);
+                     "must be hex: two digits a byte, with or without 0x", err);
 }
 
 static hf_status read_choice(struct args *args, const struct option *o,
@@ -417,11 +420,15 @@ static hf_status take_command(struct args *args, int argc, char **argv, int *i,
     else
         hint(args, "holdfast help");
     if (only_noun)
-        return wrong(args, err, "%s what? init, status, vrf-nonce, prove, "
-                                "verify or bench", noun);
+        return wrong(args, err,
+                     "%s what? init, status, vrf-nonce, prove, "
+                     "verify or bench",
+                     noun);
     if (first[0] == '-')
-        return wrong(args, err, "%.40s: the command comes first, options "
-                                "after it", first);
+        return wrong(args, err,
+                     "%.40s: the command comes first, options "
+                     "after it",
+                     first);
     return wrong(args, err, "unknown command %.40s%s%.40s", first,
                  noun ? " " : "", noun ? second : "");
 }
@@ -451,8 +458,8 @@ hf_status args_parse(struct args *args, int argc, char **argv, hf_error *err)
     if (help)
         i++;
     bool noun_help = argc == i + 1 && strcmp(argv[i], "space") == 0 && help;
-    noun_help = noun_help || (argc > 2 && strcmp(argv[1], "space") == 0 &&
-                              is_help(argv[2]));
+    noun_help = noun_help ||
+                (argc > 2 && strcmp(argv[1], "space") == 0 && is_help(argv[2]));
     if ((help && i == argc) || noun_help) {
         args->wish = ARGS_HELP;
         return HF_OK;

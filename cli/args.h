@@ -73,13 +73,13 @@ enum args_wish { ARGS_RUN, ARGS_HELP, ARGS_VERSION };
 
 struct args {
     enum args_wish wish;
-    int command;          /* enum command_id; -1 with ARGS_HELP: the overview */
-    const char *program;  /* as it was called */
-    const char *dir;      /* NULL where a command has none */
+    int command;         /* enum command_id; -1 with ARGS_HELP: the overview */
+    const char *program; /* as it was called */
+    const char *dir;     /* NULL where a command has none */
     struct value opt[OPT_COUNT];
     uint8_t *seed; /* decoded --seed, freed by args_free */
     size_t seed_bytes;
-    bool json; /* wanted, known even if parsing failed */
+    bool json;      /* wanted, known even if parsing failed */
     char hint[512]; /* with an error: what to try; "" if nothing is known */
 };
 

@@ -42,20 +42,21 @@ static void info_machine(struct ui *ui, const hf_context_info *i)
     ui_row(ui, "processor", "%s", i->cpu_model[0] ? i->cpu_model : "unknown");
     ui_row(ui, "features", "%s", i->cpu_features);
     if (i->cpus_quota)
-        ui_row(ui, "cores", "%" PRIu32 " online, %" PRIu32 " in the affinity, "
-                            "%" PRIu32 " by the cgroup's quota",
+        ui_row(ui, "cores",
+               "%" PRIu32 " online, %" PRIu32 " in the affinity, "
+               "%" PRIu32 " by the cgroup's quota",
                i->cpus_online, i->cpus_affinity, i->cpus_quota);
     else
-        ui_row(ui, "cores", "%" PRIu32 " online, %" PRIu32
-                            " in the affinity, no cgroup quota",
+        ui_row(ui, "cores",
+               "%" PRIu32 " online, %" PRIu32
+               " in the affinity, no cgroup quota",
                i->cpus_online, i->cpus_affinity);
     ui_row(ui, "workers", "%" PRIu32 " (from: %s)", i->workers,
            i->workers_from);
     ui_row(ui, "memory", "%s, %s available", form_size(a, i->memory_total),
            form_size(b, i->memory_available));
     if (i->memory_limit)
-        ui_row(ui, "limit", "%s, of the cgroup",
-               form_size(a, i->memory_limit));
+        ui_row(ui, "limit", "%s, of the cgroup", form_size(a, i->memory_limit));
     ui_row(ui, "budget", "%s (from: %s)", form_size(a, i->memory_budget),
            i->budget_from);
     ui_row(ui, "huge pages", "explicit: %s free, transparent: %s",

@@ -57,10 +57,9 @@ static hf_status units_of_size(struct init *in, hf_error *err)
                         "--size %s: is more than %" PRIu32 " units of %s",
                         args->opt[OPT_SIZE].text, UINT32_MAX, one);
     if (bytes % unit != 0)
-        ui_say(in->ui, "--size %s is rounded down to %" PRIu64
-                       " units of %s: %s",
-               form_size(size, bytes), units, one,
-               form_size(whole, units * unit));
+        ui_say(
+            in->ui, "--size %s is rounded down to %" PRIu64 " units of %s: %s",
+            form_size(size, bytes), units, one, form_size(whole, units * unit));
     in->opts.num_units = (uint32_t)units;
     return HF_OK;
 }
@@ -108,7 +107,8 @@ static hf_status check_new_id(struct init *in, hf_error *err)
                  "--id %s to use it, or another folder", form_hex(hex, id, 32));
         return complain(err, HF_E_STATE,
                         "%.180s/identity.key is there already, and is never "
-                        "overwritten", in->args->dir);
+                        "overwritten",
+                        in->args->dir);
     }
     hf_status s = identity_new(&in->key, err);
     in->opts.node_id = in->key.id;
@@ -137,7 +137,8 @@ static hf_status check_network(struct init *in, hf_error *err)
         return HF_OK;
     return complain(err, HF_E_ARGUMENT,
                     "%" PRIu32 " units: the network takes %" PRIu32
-                    " to %" PRIu32, units, r->net.min_units, r->net.max_units);
+                    " to %" PRIu32,
+                    units, r->net.min_units, r->net.max_units);
 }
 
 /* From the command line to the options of the job. */
@@ -154,15 +155,17 @@ static hf_status read_wishes(struct init *in, hf_error *err)
     in->opts.max_file_size = args_number(args, OPT_MAX_FILE_SIZE, 0);
     in->opts.scrypt_n = rules_scrypt_n(&in->rules, args);
     in->opts.from_file = (uint32_t)args_number(args, OPT_FROM_FILE, 0);
-    in->opts.to_file =
-        (uint32_t)args_number(args, OPT_TO_FILE, HF_SPACE_FILES_ALL);
+    in->opts.to_file = (uint32_t)args_number(args, OPT_TO_FILE,
+                                             HF_SPACE_FILES_ALL);
     in->opts.no_nonce_search = args_has(args, OPT_NO_NONCE_SEARCH);
     if (args_has(args, OPT_ID) && args_has(args, OPT_NEW_ID))
-        return complain(err, HF_E_ARGUMENT, "--id and --new-id: only one of "
-                                            "them can be meant");
+        return complain(err, HF_E_ARGUMENT,
+                        "--id and --new-id: only one of "
+                        "them can be meant");
     if (args_has(args, OPT_UNITS) && args_has(args, OPT_SIZE))
-        return complain(err, HF_E_ARGUMENT, "--units and --size: only one of "
-                                            "them can be meant");
+        return complain(err, HF_E_ARGUMENT,
+                        "--units and --size: only one of "
+                        "them can be meant");
     if (in->opts.to_file < in->opts.from_file)
         return complain(err, HF_E_ARGUMENT,
                         "--to-file %" PRIu32 ": is before --from-file %" PRIu32,
@@ -192,8 +195,8 @@ static void warn_network(struct init *in)
     if (meta->num_units < net.min_units || meta->num_units > net.max_units)
         ui_warn(in->ui,
                 "main net takes sets of %" PRIu32 " to %" PRIu32
-                " units, not of %" PRIu32, net.min_units, net.max_units,
-                meta->num_units);
+                " units, not of %" PRIu32,
+                net.min_units, net.max_units, meta->num_units);
     if (meta->labels_per_unit != net.labels_per_unit)
         ui_warn(in->ui,
                 "a unit of main net has %" PRIu64 " labels, not %" PRIu64,
@@ -252,12 +255,13 @@ static void show_plan(struct init *in)
     uint64_t left = p->labels_total - p->labels_stored;
     uint64_t per_file = p->meta.max_file_size / HF_SPACE_LABEL_BYTES;
     uint64_t labels = p->meta.labels_per_unit * p->meta.num_units;
-    ui_say(in->ui, "%s %s", p->exists ? "Going on with the set in"
-                                      : "A new set in", in->args->dir);
+    ui_say(in->ui, "%s %s",
+           p->exists ? "Going on with the set in" : "A new set in",
+           in->args->dir);
     set_rows(in->ui, &p->meta, p->scrypt_n);
     if (p->first_file != 0 ||
-        (per_file && (uint64_t)p->last_file + 1 <
-                         (labels + per_file - 1) / per_file))
+        (per_file &&
+         (uint64_t)p->last_file + 1 < (labels + per_file - 1) / per_file))
         ui_row(in->ui, "files", "%" PRIu32 " to %" PRIu32 " in this run",
                p->first_file, p->last_file);
     ui_row(in->ui, "found", "%s of %s (%s)",
@@ -392,8 +396,7 @@ static int run(struct init *in)
     hf_status s = save_key(in, &err);
     if (s != HF_OK)
         return ui_error(in->ui, &err, in->args->dir, NULL);
-    s = hf_space_init_start(in->host.ctx, &job, in->args->dir, &in->opts,
-                            &err);
+    s = hf_space_init_start(in->host.ctx, &job, in->args->dir, &in->opts, &err);
     if (s != HF_OK)
         return tell_stop(in, &err, NULL);
     s = host_wait(&in->host, job, true, &err);
@@ -438,7 +441,9 @@ static int prepare_and_run(struct init *in)
 
 int cmd_init(struct ui *ui, const struct args *args)
 {
-    struct init in = {.ui = ui, .args = args, .meta.size = sizeof in.meta,
+    struct init in = {.ui = ui,
+                      .args = args,
+                      .meta.size = sizeof in.meta,
                       .host.signal_fd = -1};
     hf_error err = {.code = HF_OK};
     hf_status s = rules_load(&in.rules, args, &err);

@@ -71,8 +71,7 @@ static char *proof_text(const hf_space_proof *proof, hf_error *err)
     return NULL;
 }
 
-static hf_status write_stream(const char *path, const char *text,
-                              hf_error *err)
+static hf_status write_stream(const char *path, const char *text, hf_error *err)
 {
     FILE *f = fopen(path, "we");
     if (f == NULL)
@@ -109,8 +108,7 @@ static hf_status deliver(struct ui *ui, enum target target, const char *path,
 
 /* ---- prove --------------------------------------------------------------- */
 
-static void proof_json(struct ui *ui, const char *path,
-                       const hf_space_proof *p)
+static void proof_json(struct ui *ui, const char *path, const hf_space_proof *p)
 {
     struct text t = {0};
     char pow[24];
@@ -141,9 +139,8 @@ static hf_status prove_options(hf_space_prove_opts *opts,
                                const struct rules *rules,
                                const struct args *args, hf_error *err)
 {
-    static const hf_space_randomx modes[] = {HF_SPACE_RANDOMX_AUTO,
-                                             HF_SPACE_RANDOMX_FAST,
-                                             HF_SPACE_RANDOMX_LIGHT};
+    static const hf_space_randomx modes[] = {
+        HF_SPACE_RANDOMX_AUTO, HF_SPACE_RANDOMX_FAST, HF_SPACE_RANDOMX_LIGHT};
     *opts = (hf_space_prove_opts)HF_SPACE_PROVE_OPTS_INIT;
     opts->nonces = (uint32_t)args_number(args, OPT_NONCES, 0);
     opts->k1 = rules->net.k1;
@@ -270,11 +267,12 @@ static hf_status read_stdin(hf_space_proof **proof, hf_error *err)
     if (ferror(stdin))
         s = fail_path(err, "cannot read", "standard input");
     else if (t.failed || t.bytes > MOST)
-        s = complain(err, HF_E_FORMAT, "standard input: is no proof, which "
-                                       "has at most 1 MiB");
+        s = complain(err, HF_E_FORMAT,
+                     "standard input: is no proof, which "
+                     "has at most 1 MiB");
     else
-        s = hf_space_proof_parse(proof, "standard input",
-                                 t.data ? t.data : "", t.bytes, err);
+        s = hf_space_proof_parse(proof, "standard input", t.data ? t.data : "",
+                                 t.bytes, err);
     text_free(&t);
     return s;
 }
@@ -286,8 +284,7 @@ static hf_status verify_options(struct verify *v, hf_error *err)
     v->opts.strict = args_has(args, OPT_STRICT);
     v->opts.large_pages = args_has(args, OPT_LARGE_PAGES);
     if (!args_has(args, OPT_PROOF))
-        return complain(err, HF_E_ARGUMENT,
-                        "which proof? --proof is missing");
+        return complain(err, HF_E_ARGUMENT, "which proof? --proof is missing");
     if ((args->dir != NULL) == args_has(args, OPT_METADATA))
         return complain(err, HF_E_ARGUMENT,
                         args->dir ? "DIR and --metadata: only one of them can "
@@ -295,8 +292,9 @@ static hf_status verify_options(struct verify *v, hf_error *err)
                                   : "of which set? DIR or --metadata is "
                                     "missing");
     if (args_has(args, OPT_SUBSET) && args_has(args, OPT_INDEX))
-        return complain(err, HF_E_ARGUMENT, "--subset and --index: only one "
-                                            "of them can be meant");
+        return complain(err, HF_E_ARGUMENT,
+                        "--subset and --index: only one "
+                        "of them can be meant");
     if (args_has(args, OPT_SUBSET) != args_has(args, OPT_SEED))
         return complain(err, HF_E_ARGUMENT,
                         "--subset and --seed belong together: --%s is missing",

@@ -16,8 +16,9 @@ static void status_files(struct ui *ui, const hf_space_status *s)
            form_size(a, s->labels_stored * HF_SPACE_LABEL_BYTES),
            form_size(b, s->labels_total * HF_SPACE_LABEL_BYTES),
            form_percent(c, s->labels_stored, s->labels_total));
-    ui_row(ui, "files", "%" PRIu32 " complete, %" PRIu32 " partial, %" PRIu32
-                        " missing, %" PRIu32 " surplus",
+    ui_row(ui, "files",
+           "%" PRIu32 " complete, %" PRIu32 " partial, %" PRIu32
+           " missing, %" PRIu32 " surplus",
            s->files_complete, s->files_partial, absent, s->files_surplus);
     if (s->first_incomplete < s->files_total)
         ui_row(ui, "next", "postdata_%" PRIu32 ".bin", s->first_incomplete);
@@ -152,8 +153,7 @@ static int search_nonce(struct ui *ui, const struct args *args,
     hf_space_nonce_opts opts = HF_SPACE_NONCE_OPTS_INIT;
     opts.scrypt_n = rules_scrypt_n(rules, args);
     opts.from_file = (uint32_t)args_number(args, OPT_FROM_FILE, 0);
-    opts.to_file =
-        (uint32_t)args_number(args, OPT_TO_FILE, HF_SPACE_FILES_ALL);
+    opts.to_file = (uint32_t)args_number(args, OPT_TO_FILE, HF_SPACE_FILES_ALL);
     hf_status s = host_open(&host, ui, args, &err);
     if (s == HF_OK)
         s = hf_space_nonce_start(host.ctx, &job, args->dir, &opts, &err);
@@ -228,9 +228,9 @@ static void bench_rows(struct ui *ui, const hf_space_bench_outcome *o,
            o->kernel, o->labels_in_flight);
     ui_row(ui, "memory", "%s on each thread", form_size(a, o->scratch_bytes));
     if (o->labels_per_second > 0)
-        ui_row(ui, "one unit", "64 GiB in about %s",
-               form_duration(a, (uint64_t)(unit / o->labels_per_second *
-                                           1000.0)));
+        ui_row(
+            ui, "one unit", "64 GiB in about %s",
+            form_duration(a, (uint64_t)(unit / o->labels_per_second * 1000.0)));
 }
 
 int cmd_bench(struct ui *ui, const struct args *args)

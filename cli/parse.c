@@ -112,9 +112,8 @@ bool parse_duration(uint64_t *out_ms, const char *s)
     static const struct {
         const char *name;
         uint64_t ms;
-    } units[] = {{"", 1000},       {"ms", 1},        {"s", 1000},
-                 {"m", 60000},     {"min", 60000},   {"h", 3600000},
-                 {"d", 86400000}};
+    } units[] = {{"", 1000},     {"ms", 1},      {"s", 1000},    {"m", 60000},
+                 {"min", 60000}, {"h", 3600000}, {"d", 86400000}};
     uint64_t whole, nano;
     if (!digits(&whole, &s) || !fraction(&nano, &s))
         return false;

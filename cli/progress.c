@@ -115,8 +115,7 @@ static void terminal_line(struct text *t, const struct ui *ui,
     used += with_left ? 2 + strlen(l.left) : 0;
     bool with_rate = l.rate[0] && used + 2 + strlen(l.rate) <= width;
     used += with_rate ? 2 + strlen(l.rate) : 0;
-    bool with_amount =
-        l.amount[0] && used + 2 + strlen(l.amount) + 12 <= width;
+    bool with_amount = l.amount[0] && used + 2 + strlen(l.amount) + 12 <= width;
     used += with_amount ? 2 + strlen(l.amount) : 0;
     size_t cells = width > used + 10 ? width - used - 2 : 0;
     cells = cells > BAR_MOST ? BAR_MOST : cells;
@@ -175,8 +174,7 @@ static void show_json(struct ui *ui, const hf_progress *p)
     json_number(&t, "done", p->done);
     if (p->total) {
         json_number(&t, "total", p->total);
-        json_real(&t, "percent", 100.0 * (double)p->done / (double)p->total,
-                  2);
+        json_real(&t, "percent", 100.0 * (double)p->done / (double)p->total, 2);
     } else {
         json_null(&t, "total");
         json_null(&t, "percent");
@@ -197,9 +195,9 @@ static void show_json(struct ui *ui, const hf_progress *p)
 static bool plain_due(const struct ui *ui, const hf_progress *p, uint64_t now)
 {
     uint64_t since = now - ui->shown_ms;
-    uint64_t tenth = p->total ? (uint64_t)((double)p->done * 10.0 /
-                                           (double)p->total)
-                              : 0;
+    uint64_t tenth = p->total
+                         ? (uint64_t)((double)p->done * 10.0 / (double)p->total)
+                         : 0;
     return since >= PLAIN_MS ||
            (tenth != ui->shown_tenth && since >= PLAIN_LEAST_MS);
 }

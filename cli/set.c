@@ -65,8 +65,7 @@ void set_rows(struct ui *ui, const hf_space_meta *meta, uint64_t scrypt_n)
 {
     char hex[65], count[FORM_BYTES], size[FORM_BYTES], unit[FORM_BYTES];
     ui_row(ui, "identity", "%s", form_hex(hex, meta->node_id, 32));
-    ui_row(ui, "commitment", "%s",
-           form_hex(hex, meta->commitment_atx_id, 32));
+    ui_row(ui, "commitment", "%s", form_hex(hex, meta->commitment_atx_id, 32));
     uint64_t labels = meta->labels_per_unit * meta->num_units;
     uint64_t per_file = meta->max_file_size / HF_SPACE_LABEL_BYTES;
     uint64_t files = per_file ? (labels + per_file - 1) / per_file : 0;

@@ -42,9 +42,9 @@ void json_hex(struct text *t, const char *key, const uint8_t *data,
 /* Forms for people; each fills `out` and returns it. */
 #define FORM_BYTES 48u
 
-char *form_count(char out[FORM_BYTES], uint64_t n);      /* 1,234,567 */
-char *form_size(char out[FORM_BYTES], uint64_t bytes);   /* 1.50 GiB */
-char *form_duration(char out[FORM_BYTES], uint64_t ms);  /* 3 min 20 s */
+char *form_count(char out[FORM_BYTES], uint64_t n);     /* 1,234,567 */
+char *form_size(char out[FORM_BYTES], uint64_t bytes);  /* 1.50 GiB */
+char *form_duration(char out[FORM_BYTES], uint64_t ms); /* 3 min 20 s */
 char *form_percent(char out[FORM_BYTES], uint64_t part, uint64_t whole);
 char *form_hex(char *out, const uint8_t *data, size_t bytes); /* 2n + 1 */
 

@@ -27,12 +27,12 @@ enum exit_code {
 struct ui {
     bool json;
     bool quiet;
-    bool results; /* rows and words are what was asked for: standard output */
+    bool results;  /* rows and words are what was asked for: standard output */
     bool terminal; /* standard error is one that can rewrite a line */
     bool color;
     bool utf8;
-    bool failed;    /* standard output could not be written */
-    int failed_os;  /* errno of that */
+    bool failed;   /* standard output could not be written */
+    int failed_os; /* errno of that */
     /* the progress line */
     bool line_open;
     const char *phase;
