@@ -3,63 +3,89 @@
  * The formulas of the protocol against prover.json and labels.json, which the
  * reference system made, and at their borders.
  */
-#include "space/proof_fixture.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
 
 #include "hash/hash.h"
 #include "kernel/kernel.h"
 #include "pow/pow.h"
 #include "space/space.h"
+#include "support/vectors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const hfi_env plain_env = {0};
+
+/* First element of an array member. */
+static const hfi_json *list_of(const hfi_json *object, const char *key)
+{
+    return vectors_member(object, key)->child;
+}
+
+/* Any number of bytes, freed with free(). */
+static uint8_t *hex_of(const hfi_json *node, size_t *bytes)
+{
+    *bytes = node->length / 2;
+    uint8_t *out = malloc(*bytes + 1);
+    assert_non_null(out);
+    assert_true(hfi_hex_decode(out, *bytes, node->text, node->length));
+    return out;
+}
+
 static void commitments_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("labels.json");
+    struct vectors v;
+    vectors_load(&v, "space/labels.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "commitments"); n;
+    for (const hfi_json *n = list_of(v.root, "commitments"); n;
          n = n->next, count++) {
         uint8_t node_id[32], atx[32], commitment[32], got[32];
-        want_hex(n, "node_id", node_id, 32);
-        want_hex(n, "commitment_atx_id", atx, 32);
-        want_hex(n, "commitment", commitment, 32);
+        vectors_hex_exact(n, "node_id", node_id, 32);
+        vectors_hex_exact(n, "commitment_atx_id", atx, 32);
+        vectors_hex_exact(n, "commitment", commitment, 32);
         hfi_space_commitment(got, node_id, atx);
         assert_memory_equal(got, commitment, 32);
     }
     assert_int_equal(count, 6);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void vrf_difficulties_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("labels.json");
+    struct vectors v;
+    vectors_load(&v, "space/labels.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "vrf_difficulty"); n;
+    for (const hfi_json *n = list_of(v.root, "vrf_difficulty"); n;
          n = n->next, count++) {
         uint8_t difficulty[32], got[32];
-        want_hex(n, "difficulty", difficulty, 32);
-        assert_true(hfi_space_vrf_difficulty(got, want_u64(n, "num_labels")));
+        vectors_hex_exact(n, "difficulty", difficulty, 32);
+        assert_true(hfi_space_vrf_difficulty(got, vectors_u64(n, "num_labels")));
         assert_memory_equal(got, difficulty, 32);
     }
     assert_int_equal(count, 18);
     uint8_t none[32];
     for (uint64_t labels = 0; labels < 9; labels++)
         assert_false(hfi_space_vrf_difficulty(none, labels));
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void proving_difficulties_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "proving_difficulty"); n;
+    for (const hfi_json *n = list_of(v.root, "proving_difficulty"); n;
          n = n->next, count++) {
-        uint32_t k1 = (uint32_t)want_u64(n, "k1");
-        uint64_t labels = want_u64(n, "num_labels");
+        uint32_t k1 = (uint32_t)vectors_u64(n, "k1");
+        uint64_t labels = vectors_u64(n, "num_labels");
         uint64_t got = 0;
         bool ok = hfi_space_proving_difficulty(&got, k1, labels);
         if (hfi_json_member(n, "error")) {
@@ -67,94 +93,97 @@ static void proving_difficulties_match(void **state)
             continue;
         }
         assert_true(ok);
-        assert_true(got == want_u64(n, "difficulty"));
-        assert_true(got >> 56 == want_u64(n, "msb"));
-        assert_true((got & UINT64_MAX >> 8) == want_u64(n, "lsb56"));
+        assert_true(got == vectors_u64(n, "difficulty"));
+        assert_true(got >> 56 == vectors_u64(n, "msb"));
+        assert_true((got & UINT64_MAX >> 8) == vectors_u64(n, "lsb56"));
     }
     assert_int_equal(count, 26);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 /* Keys, and both ciphers under them, as the scan uses them. */
 static void cipher_keys_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t kernels = 0, count = 0;
     const hfi_aes_kernel *aes = hfi_aes_kernels(&kernels)[0];
-    for (const hfi_json *n = want_list(v.root, "ciphers"); n;
+    for (const hfi_json *n = list_of(v.root, "ciphers"); n;
          n = n->next, count++) {
         uint8_t challenge[32], key[16], got[16];
-        uint32_t nonce = (uint32_t)want_u64(n, "nonce");
-        uint64_t pow = want_u64(n, "pow");
+        uint32_t nonce = (uint32_t)vectors_u64(n, "nonce");
+        uint64_t pow = vectors_u64(n, "pow");
         hfi_aes_key group, lazy;
-        want_hex(n, "challenge", challenge, 32);
-        assert_int_equal(want_u64(n, "nonce_group"), nonce / 16);
-        want_hex(n, "group_key", key, 16);
+        vectors_hex_exact(n, "challenge", challenge, 32);
+        assert_int_equal(vectors_u64(n, "nonce_group"), nonce / 16);
+        vectors_hex_exact(n, "group_key", key, 16);
         hfi_space_group_key(got, challenge, nonce / 16, pow);
         assert_memory_equal(got, key, 16);
         aes->expand(&group, got);
-        want_hex(n, "lazy_key", key, 16);
+        vectors_hex_exact(n, "lazy_key", key, 16);
         hfi_space_lazy_key(got, challenge, nonce / 16, pow, nonce);
         assert_memory_equal(got, key, 16);
         aes->expand(&lazy, got);
-        for (const hfi_json *b = want_list(n, "blocks"); b; b = b->next) {
+        for (const hfi_json *b = list_of(n, "blocks"); b; b = b->next) {
             uint8_t block[16];
-            want_hex(b, "block", block, 16);
+            vectors_hex_exact(b, "block", block, 16);
             aes->encrypt(&group, got, block, 1);
-            assert_int_equal(got[nonce % 16], want_u64(b, "msb"));
+            assert_int_equal(got[nonce % 16], vectors_u64(b, "msb"));
             aes->encrypt(&lazy, got, block, 1);
             assert_true((hfi_load_u64(got) & UINT64_MAX >> 8) ==
-                        want_u64(b, "lsb56"));
+                        vectors_u64(b, "lsb56"));
         }
     }
     assert_int_equal(count, 24);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void pow_difficulties_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "pow_difficulty_scaled"); n;
+    for (const hfi_json *n = list_of(v.root, "pow_difficulty_scaled"); n;
          n = n->next, count++) {
         uint8_t difficulty[32], scaled[32], got[32];
-        want_hex(n, "difficulty", difficulty, 32);
-        want_hex(n, "scaled", scaled, 32);
-        hfi_pow_scale(got, difficulty, (uint32_t)want_u64(n, "num_units"));
+        vectors_hex_exact(n, "difficulty", difficulty, 32);
+        vectors_hex_exact(n, "scaled", scaled, 32);
+        hfi_pow_scale(got, difficulty, (uint32_t)vectors_u64(n, "num_units"));
         assert_memory_equal(got, scaled, 32);
     }
     assert_int_equal(count, 36);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void index_bits_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "required_bits"); n;
+    for (const hfi_json *n = list_of(v.root, "required_bits"); n;
          n = n->next, count++)
-        assert_int_equal(hfi_space_index_bits(want_u64(n, "value")),
-                         want_u64(n, "bits"));
+        assert_int_equal(hfi_space_index_bits(vectors_u64(n, "value")),
+                         vectors_u64(n, "bits"));
     assert_int_equal(count, 12);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void one_packing_matches(const hfi_json *n)
 {
     uint64_t indices[64] = {0};
     size_t indices_count = 0, bytes = 0, packed_bytes = 0;
-    uint32_t bits = hfi_space_index_bits(want_u64(n, "num_labels"));
-    assert_int_equal(bits, want_u64(n, "bits"));
-    for (const hfi_json *i = want_list(n, "indices"); i; i = i->next) {
+    uint32_t bits = hfi_space_index_bits(vectors_u64(n, "num_labels"));
+    assert_int_equal(bits, vectors_u64(n, "bits"));
+    for (const hfi_json *i = list_of(n, "indices"); i; i = i->next) {
         assert_true(indices_count < 64);
-        indices[indices_count++] = node_u64(i);
+        indices[indices_count++] = vectors_u64_of(i);
     }
-    uint8_t *packed = node_hex(want(n, "packed"), &packed_bytes);
+    uint8_t *packed = hex_of(vectors_member(n, "packed"), &packed_bytes);
     assert_true(hfi_space_packed_bytes(&bytes, bits, indices_count));
-    assert_int_equal(bytes, want_u64(n, "expected_bytes"));
+    assert_int_equal(bytes, vectors_u64(n, "expected_bytes"));
     assert_int_equal(bytes, packed_bytes);
     uint8_t *got = malloc(bytes + 1);
     assert_non_null(got);
@@ -163,9 +192,9 @@ static void one_packing_matches(const hfi_json *n)
     assert_memory_equal(got, packed, bytes);
     assert_int_equal(got[bytes], 0x5a);
     size_t at = 0;
-    for (const hfi_json *i = want_list(n, "unpacked_again"); i;
+    for (const hfi_json *i = list_of(n, "unpacked_again"); i;
          i = i->next, at++)
-        assert_true(hfi_space_unpack(packed, bits, at) == node_u64(i));
+        assert_true(hfi_space_unpack(packed, bits, at) == vectors_u64_of(i));
     assert_int_equal(at, indices_count);
     free(got);
     free(packed);
@@ -174,13 +203,14 @@ static void one_packing_matches(const hfi_json *n)
 static void packings_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "index_packing"); n;
+    for (const hfi_json *n = list_of(v.root, "index_packing"); n;
          n = n->next, count++)
         one_packing_matches(n);
     assert_int_equal(count, 6);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void packed_bytes_do_not_overflow(void **state)
@@ -203,20 +233,20 @@ static void one_subset_matches(const hfi_json *n)
     uint8_t *data[8];
     size_t part_count = 0, count = 0, at = 0;
     uint64_t *picked = NULL;
-    for (const hfi_json *p = want_list(n, "seed_parts"); p; p = p->next) {
+    for (const hfi_json *p = list_of(n, "seed_parts"); p; p = p->next) {
         assert_true(part_count < 8);
-        data[part_count] = node_hex(p, &parts[part_count].bytes);
+        data[part_count] = hex_of(p, &parts[part_count].bytes);
         parts[part_count].data = data[part_count];
         part_count++;
     }
     assert_int_equal(hfi_space_subset(&picked, &count, &plain_env, parts,
-                                      part_count, want_u64(n, "n"),
-                                      want_u64(n, "k3"), NULL),
+                                      part_count, vectors_u64(n, "n"),
+                                      vectors_u64(n, "k3"), NULL),
                      HF_OK);
-    for (const hfi_json *p = want_list(n, "picked_positions"); p;
+    for (const hfi_json *p = list_of(n, "picked_positions"); p;
          p = p->next, at++) {
         assert_true(at < count);
-        assert_true(picked[at] == node_u64(p));
+        assert_true(picked[at] == vectors_u64_of(p));
     }
     assert_int_equal(at, count);
     hfi_free(&plain_env, picked);
@@ -227,13 +257,14 @@ static void one_subset_matches(const hfi_json *n)
 static void subsets_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "subset_selection"); n;
+    for (const hfi_json *n = list_of(v.root, "subset_selection"); n;
          n = n->next, count++)
         one_subset_matches(n);
     assert_int_equal(count, 7);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 static void subset_borders(void **state)
@@ -286,17 +317,17 @@ static uint32_t lazy_nonce(uint32_t nonce, uint32_t first, uint32_t end)
  */
 static void one_pass_matches(const hfi_json *n)
 {
-    const hfi_json *data = want(n, "data");
-    const char *seed = want_text(data, "xof_seed_ascii");
-    size_t labels = (size_t)want_u64(data, "labels"), kernels = 0;
-    uint32_t first = (uint32_t)want_u64(n, "nonce_start");
-    uint32_t end = (uint32_t)want_u64(n, "nonce_end_exclusive");
-    uint64_t base = want_u64(n, "index_of_first_label");
-    uint64_t difficulty = want_u64(n, "difficulty");
+    const hfi_json *data = vectors_member(n, "data");
+    const char *seed = vectors_text(data, "xof_seed_ascii");
+    size_t labels = (size_t)vectors_u64(data, "labels"), kernels = 0;
+    uint32_t first = (uint32_t)vectors_u64(n, "nonce_start");
+    uint32_t end = (uint32_t)vectors_u64(n, "nonce_end_exclusive");
+    uint64_t base = vectors_u64(n, "index_of_first_label");
+    uint64_t difficulty = vectors_u64(n, "difficulty");
     const hfi_aes_kernel *const *all = hfi_aes_kernels(&kernels);
     const hfi_aes_kernel *aes = all[0];
     uint8_t challenge[32], key[16];
-    want_hex(n, "challenge", challenge, 32);
+    vectors_hex_exact(n, "challenge", challenge, 32);
 
     uint8_t *stored = malloc(labels * 16);
     uint32_t *hits = malloc(labels * 16 * sizeof *hits);
@@ -324,10 +355,10 @@ static void one_pass_matches(const hfi_json *n)
             good[(hits[i] >> 4) * end + 16 * group + hits[i] % 16] = 1;
         found += count;
     }
-    for (const hfi_json *p = want_list(n, "hits_nonce_index_in_order"); p;
+    for (const hfi_json *p = list_of(n, "hits_nonce_index_in_order"); p;
          p = p->next, wanted++) {
-        size_t nonce = (size_t)node_u64(p->child);
-        size_t at = (size_t)(node_u64(p->child->next) - base);
+        size_t nonce = (size_t)vectors_u64_of(p->child);
+        size_t at = (size_t)(vectors_u64_of(p->child->next) - base);
         assert_true(nonce >= first && nonce < end && at < whole);
         assert_int_equal(good[at * end + nonce], 1);
     }
@@ -340,13 +371,14 @@ static void one_pass_matches(const hfi_json *n)
 static void passes_match(void **state)
 {
     (void)state;
-    vectors v = vectors_open("prover.json");
+    struct vectors v;
+    vectors_load(&v, "space/prover.json");
     size_t count = 0;
-    for (const hfi_json *n = want_list(v.root, "prover_hits"); n;
+    for (const hfi_json *n = list_of(v.root, "prover_hits"); n;
          n = n->next, count++)
         one_pass_matches(n);
     assert_int_equal(count, 4);
-    vectors_close(&v);
+    vectors_free(&v);
 }
 
 int main(void)
