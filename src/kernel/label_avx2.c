@@ -23,31 +23,12 @@ typedef __m256i KV;
 
 typedef __m256i CV;
 #define CV_LANES 8
-#define CV_ADD(a, b) _mm256_add_epi32(a, b)
 #define CV_XOR(a, b) _mm256_xor_si256(a, b)
-#define CV_XOR3(a, b, c) _mm256_xor_si256(a, _mm256_xor_si256(b, c))
-#define CV_ROL(x, n)                                                           \
-    ((n) % 8 == 0 ? _mm256_shuffle_epi8(x, (n) == 16 ? rol16() : rol8())       \
-                  : _mm256_or_si256(_mm256_slli_epi32(x, n),                   \
-                                    _mm256_srli_epi32(x, 32 - (n))))
 #define CV_STORE(p, v) _mm256_store_si256((__m256i *)(p), v)
-#define LABEL_PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
 #define MAX_SETS 8
 
-/* Byte orders of the rotations by whole bytes. */
-static inline __m256i rol16(void)
-{
-    return _mm256_set_epi8(13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2,
-                           13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3,
-                           2);
-}
-
-static inline __m256i rol8(void)
-{
-    return _mm256_set_epi8(14, 13, 12, 15, 10, 9, 8, 11, 6, 5, 4, 7, 2, 1, 0, 3,
-                           14, 13, 12, 15, 10, 9, 8, 11, 6, 5, 4, 7, 2, 1, 0,
-                           3);
-}
+void hfi_label_avx2_step(CV x[32], CV work[32]);
+#define mix_blocks(x, work) hfi_label_avx2_step(x, work)
 
 /* Transposes 8 x 8 words. */
 static inline void transpose(CV x[8])
@@ -97,13 +78,8 @@ static inline void stream_block(uint8_t *to, const CV x[16])
 
 #include "kernel/label_columns.inc"
 
-static void run(const hfi_label_req *reqs, size_t count, uint32_t log_n,
-                uint8_t *out32, void *scratch)
-{
-    run_columns(reqs, count, log_n, out32, scratch);
-}
-
 static const hfi_label_shape shapes[] = {
-    {8, run}, {16, run}, {24, run}, {32, run}, {48, run}, {64, run}};
+    {8, run_columns},  {16, run_columns}, {24, run_columns},
+    {32, run_columns}, {48, run_columns}, {64, run_columns}};
 
 const hfi_label_kernel hfi_label_avx2 = {"avx2", shapes, 6, 4};

@@ -10,10 +10,14 @@ if(HF_PORTABLE)
     set_source_files_properties(src/kernel/select.c PROPERTIES
         COMPILE_DEFINITIONS HFI_PORTABLE_ONLY)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    # The .S files are written by tools/gen_label_asm.py.
+    enable_language(ASM)
     list(APPEND HF_SOURCES
         src/kernel/label_sse2.c
         src/kernel/label_avx2.c
+        src/kernel/label_avx2.S
         src/kernel/label_avx512.c
+        src/kernel/label_avx512.S
         src/kernel/aes_ni.c)
     set_source_files_properties(src/kernel/label_sse2.c PROPERTIES
         COMPILE_OPTIONS "-O3;-msse2")
