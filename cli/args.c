@@ -301,8 +301,7 @@ static hf_status unknown_option(struct args *args, const char *name,
     else
         hint(args, "holdfast help %s", command);
     if (find_option(name, length) >= 0)
-        return wrong(args, err, "holdfast %s has no option --%s", command,
-                     typed);
+        return wrong(args, err, "%s has no option --%s", command, typed);
     return wrong(args, err, "unknown option --%s", typed);
 }
 
@@ -496,7 +495,7 @@ void args_again(struct text *t, const struct args *args, bool short_form,
     }
     for (int o = 0; o < OPT_COUNT; o++) {
         if (!args_has(args, (enum option_id)o) ||
-            (short_form && !options[o].how))
+            (short_form && !(options[o].commands & OPTION_HOW)))
             continue;
         if (o == OPT_NEW_ID && new_id) {
             text_addf(t, " --id %s", new_id);

@@ -36,11 +36,29 @@ static void info_json(struct ui *ui, const hf_context_info *i)
     ui_json(ui, &t);
 }
 
+/* A list of words, in lines of at most 60 columns. */
+static void list_rows(struct ui *ui, const char *name, const char *words)
+{
+    enum { MOST = 60 };
+    while (*words) {
+        size_t length = strlen(words);
+        if (length > MOST) {
+            length = MOST;
+            while (length > 1 && words[length] != ' ')
+                length--;
+        }
+        ui_row(ui, name, "%.*s", (int)length, words);
+        words += length;
+        words += strspn(words, " ");
+        name = "";
+    }
+}
+
 static void info_machine(struct ui *ui, const hf_context_info *i)
 {
     char a[FORM_BYTES], b[FORM_BYTES];
     ui_row(ui, "processor", "%s", i->cpu_model[0] ? i->cpu_model : "unknown");
-    ui_row(ui, "features", "%s", i->cpu_features);
+    list_rows(ui, "features", i->cpu_features);
     if (i->cpus_quota)
         ui_row(ui, "cores",
                "%" PRIu32 " online, %" PRIu32 " in the affinity, "

@@ -72,11 +72,11 @@ static hf_status check_complete(struct init *in, hf_error *err)
     char missing[128] = "", hex[65];
     bool no_id = !args_has(args, OPT_ID) && !args_has(args, OPT_NEW_ID);
     if (no_id)
-        strcat(missing, " --id (or --new-id)");
+        strcat(missing, ", --id (or --new-id)");
     if (!args_has(args, OPT_COMMITMENT))
-        strcat(missing, " --commitment-atx");
+        strcat(missing, ", --commitment-atx");
     if (!args_has(args, OPT_UNITS) && !args_has(args, OPT_SIZE))
-        strcat(missing, " --units (or --size)");
+        strcat(missing, ", --units (or --size)");
     if (missing[0] == '\0')
         return HF_OK;
     if (no_id && identity_read(id, args->dir))
@@ -85,7 +85,7 @@ static hf_status check_complete(struct init *in, hf_error *err)
                  form_hex(hex, id, 32));
     else
         advise(in, "%s", "holdfast help space init");
-    complain(err, HF_E_ARGUMENT, "a new set needs%s", missing);
+    complain(err, HF_E_ARGUMENT, "a new set needs %s", missing + 2);
     snprintf(err->cause, sizeof err->cause, "there is no set in %.200s",
              args->dir);
     return HF_E_ARGUMENT;
@@ -264,10 +264,13 @@ static void show_plan(struct init *in)
          (uint64_t)p->last_file + 1 < (labels + per_file - 1) / per_file))
         ui_row(in->ui, "files", "%" PRIu32 " to %" PRIu32 " in this run",
                p->first_file, p->last_file);
-    ui_row(in->ui, "found", "%s of %s (%s)",
-           form_size(a, p->labels_stored * HF_SPACE_LABEL_BYTES),
-           form_size(b, p->labels_total * HF_SPACE_LABEL_BYTES),
-           form_percent(c, p->labels_stored, p->labels_total));
+    if (p->labels_stored == 0)
+        ui_row(in->ui, "found", "nothing yet");
+    else
+        ui_row(in->ui, "found", "%s of %s (%s)",
+               form_size(a, p->labels_stored * HF_SPACE_LABEL_BYTES),
+               form_size(b, p->labels_total * HF_SPACE_LABEL_BYTES),
+               form_percent(c, p->labels_stored, p->labels_total));
     ui_row(in->ui, "to write", "%s, free are %s",
            form_size(a, p->bytes_to_write), form_size(b, p->bytes_free));
     ui_row(in->ui, "memory", "at most %s", form_size(a, p->memory_bytes));
@@ -308,16 +311,15 @@ static void plan_json(struct init *in, const char *key)
 
 static hf_status save_key(struct init *in, hf_error *err)
 {
-    char hex[65];
     if (!args_has(in->args, OPT_NEW_ID))
         return HF_OK;
     hf_status s = identity_save(&in->key, in->args->dir, err);
     if (s != HF_OK)
         return s;
     ui_warn(in->ui,
-            "%s/identity.key is the key of the new identity %s: back it up "
-            "now and keep it secret, without it the set is worth nothing",
-            in->args->dir, form_hex(hex, in->key.id, 32));
+            "back up %s/identity.key and keep it secret: without this key "
+            "the set is worth nothing",
+            in->args->dir);
     return HF_OK;
 }
 

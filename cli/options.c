@@ -5,12 +5,31 @@
  */
 #include "options.h"
 
-#define C(x)    (1u << CMD_##x)
-#define FOLDER  (C(INIT) | C(STATUS) | C(NONCE) | C(PROVE) | C(VERIFY))
-#define JOBS    (C(INIT) | C(NONCE) | C(PROVE) | C(VERIFY) | C(BENCH))
-#define CONTEXT (JOBS | C(STATUS) | C(INFO))
-#define ALL     ((1u << CMD_COUNT) - 1)
-#define RULES   (C(PROVE) | C(VERIFY))
+#define C(x)   (1u << CMD_##x)
+#define FOLDER (C(INIT) | C(STATUS) | C(NONCE) | C(PROVE) | C(VERIFY))
+#define CONTEXT                                                                \
+    (C(INIT) | C(NONCE) | C(PROVE) | C(VERIFY) | C(BENCH) | C(STATUS) | C(INFO))
+#define ALL   ((1u << CMD_COUNT) - 1)
+#define RULES (C(PROVE) | C(VERIFY))
+
+/* Beside the commands: tells how to compute, not what, see args_again(). */
+#define HOW OPTION_HOW
+
+#define FLAG(n, g, c, h)                                                       \
+    {                                                                          \
+        .name = (n), .kind = KIND_FLAG, .group = GROUP_##g, .commands = (c),   \
+        .help = (h)                                                            \
+    }
+#define VALUE(n, v, k, g, c, h)                                                \
+    {                                                                          \
+        .name = (n), .value = (v), .kind = KIND_##k, .group = GROUP_##g,       \
+        .commands = (c), .help = (h)                                           \
+    }
+#define RANGE(n, v, k, lo, hi, st, g, c, h)                                    \
+    {                                                                          \
+        .name = (n), .value = (v), .kind = KIND_##k, .min = (lo), .max = (hi), \
+        .step = (st), .group = GROUP_##g, .commands = (c), .help = (h)         \
+    }
 
 const char *const group_titles[GROUP_COUNT] = {
     [GROUP_SET] = "The set",         [GROUP_PROOF] = "The proof",
@@ -19,326 +38,137 @@ const char *const group_titles[GROUP_COUNT] = {
 };
 
 const struct option options[OPT_COUNT] = {
-    [OPT_ID] = {.name = "id",
-                .value = "ID",
-                .kind = KIND_BYTES32,
-                .group = GROUP_SET,
-                .commands = C(INIT),
-                .help =
-                    "Identity the data are made for: 64 hex digits, with or "
-                    "without 0x, or 44 characters of base64."},
-    [OPT_NEW_ID] =
-        {.name = "new-id",
-         .kind = KIND_FLAG,
-         .group = GROUP_SET,
-         .commands = C(INIT),
-         .help = "Make a new identity and keep its key as DIR/identity.key, "
-                 "which is never overwritten."},
-    [OPT_COMMITMENT] =
-        {.name = "commitment-atx",
-         .value = "ID",
-         .kind = KIND_BYTES32,
-         .group = GROUP_SET,
-         .commands = C(INIT),
-         .help = "Commitment ATX the data are bound to, in the same forms."},
-    [OPT_UNITS] = {.name = "units",
-                   .value = "N",
-                   .kind = KIND_NUMBER,
-                   .min = 1,
-                   .max = UINT32_MAX,
-                   .group = GROUP_SET,
-                   .commands = C(INIT),
-                   .help = "Size of the set in units."},
-    [OPT_SIZE] = {.name = "size",
-                  .value = "SIZE",
-                  .kind = KIND_SIZE,
-                  .min = 1,
-                  .max = UINT64_MAX,
-                  .group = GROUP_SET,
-                  .commands = C(INIT),
-                  .help =
-                      "The same in bytes (8TiB, 512GB), rounded down to whole "
-                      "units."},
-    [OPT_LABELS_PER_UNIT] =
-        {.name = "labels-per-unit",
-         .value = "N",
-         .kind = KIND_NUMBER,
-         .min = 1,
-         .max = UINT64_MAX,
-         .group = GROUP_SET,
-         .commands = C(INIT),
-         .help = "Labels of 16 bytes in a unit; default 4294967296, which is "
-                 "64 GiB."},
-    [OPT_MAX_FILE_SIZE] = {.name = "max-file-size",
-                           .value = "SIZE",
-                           .kind = KIND_SIZE,
-                           .min = 1024,
-                           .max = UINT64_MAX,
-                           .group = GROUP_SET,
-                           .commands = C(INIT),
-                           .help =
-                               "Largest size of one data file; default 4GiB."},
-    [OPT_FROM_FILE] =
-        {.name = "from-file",
-         .value = "I",
-         .kind = KIND_NUMBER,
-         .min = 0,
-         .max = UINT32_MAX - 1,
-         .group = GROUP_SET,
-         .commands = C(INIT) | C(NONCE),
-         .how = true,
-         .help = "First file to work on; default 0. Several runs, on one "
-                 "machine or more, may share a set this way."},
-    [OPT_TO_FILE] =
-        {.name = "to-file",
-         .value = "J",
-         .kind = KIND_NUMBER,
-         .min = 0,
-         .max = UINT32_MAX - 1,
-         .group = GROUP_SET,
-         .commands = C(INIT) | C(NONCE),
-         .how = true,
-         .help = "Last file to work on, itself included; default: the last of "
-                 "the set."},
-    [OPT_PROVIDER] = {.name = "provider",
-                      .value = "NAME",
-                      .kind = KIND_TEXT,
-                      .group = GROUP_WORK,
-                      .commands = C(INIT),
-                      .how = true,
-                      .help = "What computes the labels; default cpu."},
-    [OPT_NO_NONCE_SEARCH] =
-        {.name = "no-nonce-search",
-         .kind = KIND_FLAG,
-         .group = GROUP_WORK,
-         .commands = C(INIT),
-         .how = true,
-         .help = "If the data hold no VRF nonce, do not go on looking for one "
-                 "beyond them."},
-    [OPT_DRY_RUN] = {.name = "dry-run",
-                     .kind = KIND_FLAG,
-                     .group = GROUP_WORK,
-                     .commands = C(INIT),
-                     .help = "Show what would be done, and stop there."},
-    [OPT_SEARCH] =
-        {.name = "search",
-         .kind = KIND_FLAG,
-         .group = GROUP_WORK,
-         .commands = C(NONCE),
-         .help = "Read the data, take the best nonce in them and write it into "
-                 "the metadata."},
-    [OPT_CHALLENGE] =
-        {.name = "challenge",
-         .value = "HEX32",
-         .kind = KIND_BYTES32,
-         .group = GROUP_PROOF,
-         .commands = C(PROVE),
-         .help = "Challenge to answer: 32 bytes, in the forms of an identity. "
-                 "Required."},
-    [OPT_OUT] =
-        {.name = "out",
-         .value = "FILE",
-         .kind = KIND_TEXT,
-         .group = GROUP_PROOF,
-         .commands = C(PROVE),
-         .help = "Where the proof goes, written whole or not at all; an older "
-                 "file of this name is replaced. - or nothing: standard "
-                 "output."},
-    [OPT_NONCES] =
-        {.name = "nonces",
-         .value = "N",
-         .kind = KIND_NUMBER,
-         .min = 16,
-         .max = 4096,
-         .step = 16,
-         .group = GROUP_PROOF,
-         .commands = C(PROVE),
-         .help = "Nonces tried in one pass over the data; default 128. More "
-                 "make a second pass less likely and this one slower."},
-    [OPT_RANDOMX] =
-        {.name = "randomx",
-         .value = "auto|fast|light",
-         .kind = KIND_CHOICE,
-         .group = GROUP_WORK,
-         .commands = C(PROVE),
-         .help = "Memory of the work step: fast takes 2336 MiB, light 256 MiB "
-                 "and more time; auto, the default, is fast where memory "
-                 "allows."},
-    [OPT_NO_SELF_CHECK] =
-        {.name = "no-self-check",
-         .kind = KIND_FLAG,
-         .group = GROUP_WORK,
-         .commands = C(PROVE),
-         .help = "Hand the proof out without verifying it first."},
-    [OPT_PROOF] = {.name = "proof",
-                   .value = "FILE",
-                   .kind = KIND_TEXT,
-                   .group = GROUP_PROOF,
-                   .commands = C(VERIFY),
-                   .help =
-                       "The proof to check; - for standard input. Required."},
-    [OPT_METADATA] =
-        {.name = "metadata",
-         .value = "FILE",
-         .kind = KIND_TEXT,
-         .group = GROUP_PROOF,
-         .commands = C(VERIFY),
-         .help = "Take the set's description from this metadata file, in "
-                 "place of DIR."},
-    [OPT_SUBSET] = {.name = "subset",
-                    .value = "K3",
-                    .kind = KIND_NUMBER,
-                    .min = 0,
-                    .max = UINT32_MAX,
-                    .group = GROUP_PROOF,
-                    .commands = C(VERIFY),
-                    .help =
-                        "Check only so many of the indices, picked by --seed."},
-    [OPT_SEED] = {.name = "seed",
-                  .value = "HEX",
-                  .kind = KIND_HEX,
-                  .group = GROUP_PROOF,
-                  .commands = C(VERIFY),
-                  .help = "Seed of that choice, any number of bytes."},
-    [OPT_INDEX] =
-        {.name = "index",
-         .value = "I",
-         .kind = KIND_NUMBER,
-         .min = 0,
-         .max = UINT32_MAX,
-         .group = GROUP_PROOF,
-         .commands = C(VERIFY),
-         .help = "Check only the index at this position of the proof's list, "
-                 "counted from 0."},
-    [OPT_STRICT] = {.name = "strict",
-                    .kind = KIND_FLAG,
-                    .group = GROUP_PROOF,
-                    .commands = C(VERIFY),
-                    .help =
+    [OPT_ID] = VALUE("id", "ID", BYTES32, SET, C(INIT),
+                     "Identity the data are made for: 64 hex digits, with or "
+                     "without 0x, or 44 characters of base64."),
+    [OPT_NEW_ID] = FLAG(
+        "new-id", SET, C(INIT),
+        "Make a new identity and keep its key as DIR/identity.key, "
+        "which is never overwritten."),
+    [OPT_COMMITMENT] = VALUE(
+        "commitment-atx", "ID", BYTES32, SET, C(INIT),
+        "Commitment ATX the data are bound to, in the same forms."),
+    [OPT_UNITS] = RANGE("units", "N", NUMBER, 1, UINT32_MAX, 0, SET, C(INIT),
+                        "Size of the set in units."),
+    [OPT_SIZE] = RANGE("size", "SIZE", SIZE, 1, UINT64_MAX, 0, SET, C(INIT),
+                       "The same in bytes (8TiB, 512GB), rounded down to whole "
+                       "units."),
+    [OPT_LABELS_PER_UNIT] = RANGE(
+        "labels-per-unit", "N", NUMBER, 1, UINT64_MAX, 0, SET, C(INIT),
+        "Labels of 16 bytes in a unit; default 4294967296, which is "
+        "64 GiB."),
+    [OPT_MAX_FILE_SIZE] = RANGE("max-file-size", "SIZE", SIZE, 1024, UINT64_MAX,
+                                0, SET, C(INIT),
+                                "Largest size of one data file; default 4GiB."),
+    [OPT_FROM_FILE] = RANGE(
+        "from-file", "I", NUMBER, 0, UINT32_MAX - 1, 0, SET,
+        C(INIT) | C(NONCE) | HOW,
+        "First file to work on; default 0. Several runs, on one "
+        "machine or more, may share a set this way."),
+    [OPT_TO_FILE] = RANGE(
+        "to-file", "J", NUMBER, 0, UINT32_MAX - 1, 0, SET,
+        C(INIT) | C(NONCE) | HOW,
+        "Last file to work on, itself included; default: the last of "
+        "the set."),
+    [OPT_PROVIDER] = VALUE("provider", "NAME", TEXT, WORK, C(INIT) | HOW,
+                           "What computes the labels; default cpu."),
+    [OPT_NO_NONCE_SEARCH] = FLAG(
+        "no-nonce-search", WORK, C(INIT) | HOW,
+        "If the data hold no VRF nonce, do not go on looking for one "
+        "beyond them."),
+    [OPT_DRY_RUN] = FLAG("dry-run", WORK, C(INIT),
+                         "Show what would be done, and stop there."),
+    [OPT_SEARCH] = FLAG(
+        "search", WORK, C(NONCE),
+        "Read the data, take the best nonce in them and write it into "
+        "the metadata."),
+    [OPT_CHALLENGE] = VALUE(
+        "challenge", "HEX32", BYTES32, PROOF, C(PROVE),
+        "Challenge to answer: 32 bytes, in the forms of an identity. "
+        "Required."),
+    [OPT_OUT] = VALUE(
+        "out", "FILE", TEXT, PROOF, C(PROVE),
+        "Where the proof goes, written whole or not at all; an older "
+        "file of this name is replaced. - or nothing: standard "
+        "output."),
+    [OPT_NONCES] = RANGE(
+        "nonces", "N", NUMBER, 16, 4096, 16, PROOF, C(PROVE),
+        "Nonces tried in one pass over the data; default 128. More "
+        "make a second pass less likely and this one slower."),
+    [OPT_RANDOMX] = VALUE(
+        "randomx", "auto|fast|light", CHOICE, WORK, C(PROVE),
+        "Memory of the work step: fast takes 2336 MiB, light 256 MiB "
+        "and more time; auto, the default, is fast where memory "
+        "allows."),
+    [OPT_NO_SELF_CHECK] = FLAG(
+        "no-self-check", WORK,
+        C(PROVE), "Hand the proof out without verifying it first."),
+    [OPT_PROOF] = VALUE("proof", "FILE", TEXT, PROOF, C(VERIFY),
+                        "The proof to check; - for standard input. Required."),
+    [OPT_METADATA] = VALUE(
+        "metadata", "FILE", TEXT, PROOF, C(VERIFY),
+        "Take the set's description from this metadata file, in "
+        "place of DIR."),
+    [OPT_SUBSET] = RANGE(
+        "subset", "K3", NUMBER, 0, UINT32_MAX, 0, PROOF, C(VERIFY),
+        "Check only so many of the indices, picked by --seed."),
+    [OPT_SEED] = VALUE("seed", "HEX", HEX, PROOF, C(VERIFY),
+                       "Seed of that choice, any number of bytes."),
+    [OPT_INDEX] = RANGE(
+        "index", "I", NUMBER, 0, UINT32_MAX, 0, PROOF, C(VERIFY),
+        "Check only the index at this position of the proof's list, "
+        "counted from 0."),
+    [OPT_STRICT] = FLAG("strict", PROOF, C(VERIFY),
                         "Also refuse what the network lets pass: repeated and "
-                        "out-of-range indices and the like."},
-    [OPT_SCRYPT_N] =
-        {.name = "scrypt-n",
-         .value = "N",
-         .kind = KIND_POWER,
-         .min = 2,
-         .max = 1u << 30,
-         .group = GROUP_NETWORK,
-         .commands = FOLDER | C(BENCH),
-         .how = true,
-         .help = "Cost of a label, a power of two; default: what the folder "
-                 "says, else 8192. Refused if the first label disagrees."},
-    [OPT_NETWORK] =
-        {.name = "network",
-         .value = "mainnet|FILE",
-         .kind = KIND_TEXT,
-         .group = GROUP_NETWORK,
-         .commands = FOLDER,
-         .how = true,
-         .help = "Hold the set to the rules of this network. FILE is JSON with "
-                 "any of min_units, max_units, labels_per_unit, scrypt_n, k1, "
-                 "k2, pow_difficulty."},
-    [OPT_K1] = {.name = "k1",
-                .value = "N",
-                .kind = KIND_NUMBER,
-                .min = 0,
-                .max = UINT32_MAX,
-                .group = GROUP_NETWORK,
-                .commands = RULES,
-                .help =
-                    "Labels of the set that are good for a nonce, on average; "
-                    "default 26."},
-    [OPT_K2] = {.name = "k2",
-                .value = "N",
-                .kind = KIND_NUMBER,
-                .min = 0,
-                .max = UINT32_MAX,
-                .group = GROUP_NETWORK,
-                .commands = RULES,
-                .help = "Good labels a proof has to name; default 37."},
-    [OPT_POW_DIFFICULTY] =
-        {.name = "pow-difficulty",
-         .value = "HEX32",
-         .kind = KIND_BYTES32,
-         .group = GROUP_NETWORK,
-         .commands = RULES,
-         .help = "Difficulty of the work step for one unit; default that of "
-                 "main net."},
+                        "out-of-range indices and the like."),
+    [OPT_SCRYPT_N] = RANGE(
+        "scrypt-n", "N", POWER, 2, 1u << 30, 0, NETWORK,
+        FOLDER | C(BENCH) | HOW,
+        "Cost of a label, a power of two; default: what the folder "
+        "says, else 8192. Refused if the first label disagrees."),
+    [OPT_NETWORK] = VALUE(
+        "network", "mainnet|FILE", TEXT, NETWORK, FOLDER | HOW,
+        "Hold the set to the rules of this network. FILE is JSON with "
+        "any of min_units, max_units, labels_per_unit, scrypt_n, k1, "
+        "k2, pow_difficulty."),
+    [OPT_K1] = RANGE("k1", "N", NUMBER, 0, UINT32_MAX, 0, NETWORK, RULES,
+                     "Labels of the set that are good for a nonce, on average; "
+                     "default 26."),
+    [OPT_K2] = RANGE("k2", "N", NUMBER, 0, UINT32_MAX, 0, NETWORK, RULES,
+                     "Good labels a proof has to name; default 37."),
+    [OPT_POW_DIFFICULTY] = VALUE(
+        "pow-difficulty", "HEX32", BYTES32, NETWORK, RULES,
+        "Difficulty of the work step for one unit; default that of "
+        "main net."),
     [OPT_LARGE_PAGES] =
-        {.name = "large-pages",
-         .kind = KIND_FLAG,
-         .group = GROUP_WORK,
-         .commands = RULES,
-         .help = "Use explicit 2 MiB pages for RandomX if the system has some "
-                 "set aside."},
-    [OPT_DURATION] = {.name = "duration",
-                      .value = "TIME",
-                      .kind = KIND_DURATION,
-                      .min = 100,
-                      .max = 600000,
-                      .group = GROUP_WORK,
-                      .commands = C(BENCH),
-                      .help = "How long to measure; default 2s."},
-    [OPT_THREADS] =
-        {.name = "threads",
-         .value = "T",
-         .kind = KIND_NUMBER,
-         .min = 0,
-         .max = 4096,
-         .group = GROUP_WORK,
-         .commands = CONTEXT,
-         .how = true,
-         .help = "Workers; 0, the default: as many as the processors this "
-                 "process may use."},
-    [OPT_KERNEL] =
-        {.name = "kernel",
-         .value = "NAME",
-         .kind = KIND_TEXT,
-         .group = GROUP_WORK,
-         .commands = CONTEXT,
-         .how = true,
-         .help = "Force a kernel variant: portable, sse2, avx2, avx512."},
-    [OPT_MEMORY] = {.name = "memory",
-                    .value = "SIZE",
-                    .kind = KIND_SIZE,
-                    .min = 1 << 20,
-                    .max = UINT64_MAX,
-                    .group = GROUP_WORK,
-                    .commands = CONTEXT,
-                    .how = true,
-                    .help =
-                        "Most memory to use; default: half of what is there."},
-    [OPT_DEADLINE] =
-        {.name = "deadline",
-         .value = "TIME",
-         .kind = KIND_DURATION,
-         .min = 1,
-         .max = 1000ull * 86400000,
-         .group = GROUP_WORK,
-         .commands = C(INIT) | C(NONCE) | C(PROVE) | C(VERIFY),
-         .help = "Stop after this time (90s, 10m, 8h) as if interrupted, with "
-                 "exit code 6."},
-    [OPT_JSON] = {.name = "json",
-                  .kind = KIND_FLAG,
-                  .group = GROUP_OUTPUT,
-                  .commands = ALL,
-                  .how = true,
-                  .help =
+        FLAG("large-pages", WORK, RULES,
+             "Use explicit 2 MiB pages for RandomX if the system has some "
+             "set aside."),
+    [OPT_DURATION] = RANGE("duration", "TIME", DURATION, 100, 600000, 0, WORK,
+                           C(BENCH), "How long to measure; default 2s."),
+    [OPT_THREADS] = RANGE(
+        "threads", "T", NUMBER, 0, 4096, 0, WORK, CONTEXT | HOW,
+        "Workers; 0, the default: as many as the processors this "
+        "process may use."),
+    [OPT_KERNEL] = VALUE(
+        "kernel", "NAME", TEXT, WORK, CONTEXT | HOW,
+        "Force a kernel variant: portable, sse2, avx2, avx512."),
+    [OPT_MEMORY] = RANGE("memory", "SIZE", SIZE, 1 << 20, UINT64_MAX, 0, WORK,
+                         CONTEXT | HOW,
+                         "Most memory to use; default: half of what is there."),
+    [OPT_DEADLINE] = RANGE(
+        "deadline", "TIME", DURATION, 1, 1000ull * 86400000, 0, WORK,
+        C(INIT) | C(NONCE) | C(PROVE) | C(VERIFY),
+        "Stop after this time (90s, 10m, 8h) as if interrupted, with "
+        "exit code 6."),
+    [OPT_JSON] = FLAG("json", OUTPUT, ALL | HOW,
                       "Write JSON for programs, one object a line; the last is "
-                      "\"done\" or \"error\"."},
-    [OPT_QUIET] = {.name = "quiet",
-                   .kind = KIND_FLAG,
-                   .group = GROUP_OUTPUT,
-                   .commands = ALL,
-                   .how = true,
-                   .help = "No progress; results, warnings and errors only."},
-    [OPT_VERBOSE] =
-        {.name = "verbose",
-         .kind = KIND_FLAG,
-         .group = GROUP_OUTPUT,
-         .commands = CONTEXT,
-         .how = true,
-         .help = "Also show the library's messages about what it does."},
+                      "\"done\" or \"error\"."),
+    [OPT_QUIET] = FLAG("quiet", OUTPUT, ALL | HOW,
+                       "No progress; results, warnings and errors only."),
+    [OPT_VERBOSE] = FLAG(
+        "verbose", OUTPUT, CONTEXT | HOW,
+        "Also show the library's messages about what it does."),
 };
 
 const struct command commands[CMD_COUNT] = {

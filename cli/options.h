@@ -26,6 +26,9 @@ enum option_group {
     GROUP_COUNT
 };
 
+/* How to compute, not what: repeated by the command that goes on. */
+#define OPTION_HOW (1u << 31)
+
 struct option {
     const char *name;  /* without dashes */
     const char *value; /* placeholder, NULL for a flag */
@@ -33,8 +36,7 @@ struct option {
     uint64_t min, max, step;
     enum option_kind kind;
     enum option_group group;
-    uint32_t commands; /* bit per command_id */
-    bool how;          /* how to compute, not what: repeated on going on */
+    uint32_t commands; /* bit per command_id, and OPTION_HOW */
 };
 
 struct command {

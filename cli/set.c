@@ -72,9 +72,12 @@ void set_rows(struct ui *ui, const hf_space_meta *meta, uint64_t scrypt_n)
     ui_row(ui, "units", "%" PRIu32 " of %s (%s labels each)", meta->num_units,
            form_size(unit, meta->labels_per_unit * HF_SPACE_LABEL_BYTES),
            form_count(count, meta->labels_per_unit));
-    ui_row(ui, "size", "%s in %" PRIu64 " file%s of at most %s",
-           form_size(size, labels * HF_SPACE_LABEL_BYTES), files,
-           files == 1 ? "" : "s", form_size(unit, meta->max_file_size));
+    form_size(size, labels * HF_SPACE_LABEL_BYTES);
+    if (files == 1)
+        ui_row(ui, "size", "%s in 1 file", size);
+    else
+        ui_row(ui, "size", "%s in %" PRIu64 " files of at most %s", size, files,
+               form_size(unit, per_file * HF_SPACE_LABEL_BYTES));
     if (scrypt_n)
         ui_row(ui, "scrypt N", "%" PRIu64, scrypt_n);
     else
