@@ -15,10 +15,10 @@
 
 enum {
     LOG_N_COUNT = HFI_LABEL_MAX_LOG_N + 1,
-    RUNS_EACH = 3,       /* timed leaves of each worker and shape */
-    SAMPLES_MOST = 32,   /* of a shape */
-    LEAF_NS = 2000000,   /* short runs are repeated up to here */
-    RATE_WEIGHT = 16     /* of the past in the rate */
+    RUNS_EACH = 3,     /* timed leaves of each worker and shape */
+    SAMPLES_MOST = 32, /* of a shape */
+    LEAF_NS = 2000000, /* short runs are repeated up to here */
+    RATE_WEIGHT = 16   /* of the past in the rate */
 };
 
 /*
@@ -29,10 +29,10 @@ enum {
 typedef struct tuning {
     bool begun;
     bool done;
-    uint32_t shape;  /* on trial, then the chosen one */
-    uint32_t best;   /* so far */
-    double best_ns;  /* a label; median */
-    double rate_ns;  /* a label; moving average over all leaves */
+    uint32_t shape; /* on trial, then the chosen one */
+    uint32_t best;  /* so far */
+    double best_ns; /* a label; median */
+    double rate_ns; /* a label; moving average over all leaves */
     uint32_t sample_count;
     double samples[SAMPLES_MOST];
 } tuning;
@@ -197,8 +197,8 @@ static void keep_lowest(cpu_leaf *leaf, const uint8_t *out32, uint64_t index)
 }
 
 /* Computes `count` labels from `at` of the batch. */
-static void compute(cpu_leaf *leaf, const hfi_label_shape *shape,
-                    uint64_t at, uint32_t count, void *scratch)
+static void compute(cpu_leaf *leaf, const hfi_label_shape *shape, uint64_t at,
+                    uint32_t count, void *scratch)
 {
     const hfi_label_batch *b = leaf->batch->batch;
     for (uint32_t i = 0; i < count; i++) {
@@ -296,8 +296,8 @@ static hf_status batch_init(hfi_labeler *base, hfi_label_batch *b,
     cpu_labeler *l = (cpu_labeler *)(void *)base;
     const hfi_env *env = hfi_sched_env(l->sched);
     size_t lanes = (size_t)l->workers * l->lanes_most;
-    cpu_batch *cb =
-        hfi_calloc(env, 1, sizeof *cb + l->workers * sizeof cb->leaves[0]);
+    cpu_batch *cb = hfi_calloc(env, 1,
+                               sizeof *cb + l->workers * sizeof cb->leaves[0]);
     b->priv = cb;
     if (cb != NULL) {
         cb->reqs = hfi_calloc(env, lanes, sizeof *cb->reqs);
@@ -376,7 +376,8 @@ static void settle(cpu_batch *cb)
     if (atomic_load(&cb->no_memory))
         b->status = hfi_error(&b->error, HF_E_MEMORY,
                               "no memory for the scratch of labels with "
-                              "N = 2^%u", (unsigned)b->run->log_n);
+                              "N = 2^%u",
+                              (unsigned)b->run->log_n);
     else if (skipped)
         b->status = hfi_error(&b->error, HF_E_CANCELLED,
                               "the batch of labels was cancelled");

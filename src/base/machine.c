@@ -112,7 +112,7 @@ struct group {
 };
 
 struct groups {
-    struct group of[GROUP_KINDS]; /* 36 KiB: not for deep call chains */
+    struct group of[GROUP_KINDS]; /* 36 KiB: too much for a host's stack */
 };
 
 /* Whether `list`, separated by commas, has `word`. */
@@ -317,12 +317,14 @@ static const char *in_root(char out[PATH_BYTES], const char *root,
 static void read_groups(hfi_machine *m, const char *root)
 {
     char path[PATH_BYTES];
-    struct groups g;
-    memset(&g, 0, sizeof g);
-    each_line(in_root(path, root, "/proc/self/cgroup"), take_cgroup_line, &g);
-    each_line(in_root(path, root, "/proc/self/mountinfo"), take_mount_line, &g);
+    struct groups *g = hfi_scratch_map(sizeof *g);
+    if (g == NULL)
+        return;
+    each_line(in_root(path, root, "/proc/self/cgroup"), take_cgroup_line, g);
+    each_line(in_root(path, root, "/proc/self/mountinfo"), take_mount_line, g);
     for (int kind = 0; kind < GROUP_KINDS; kind++)
-        read_group(m, (group_kind)kind, &g.of[kind], root);
+        read_group(m, (group_kind)kind, &g->of[kind], root);
+    hfi_scratch_unmap(g, sizeof *g);
 }
 
 /* ---- memory ------------------------------------------------------------ */

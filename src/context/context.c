@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-#define WORKERS_MOST 1024u
-#define QUEUE_MOST 65536u
+#define WORKERS_MOST  1024u
+#define QUEUE_MOST    65536u
 #define QUEUE_DEFAULT 256u
-#define LOG_MOST 65536u
-#define STRUCT_MOST 4096u
+#define LOG_MOST      65536u
+#define STRUCT_MOST   4096u
 
 struct hf_context {
     hfi_env env; /* for itself; others use the scheduler's */
@@ -68,10 +68,9 @@ static hf_status check_range(const char *member, uint64_t value, uint64_t most,
 {
     if (value <= most)
         return HF_OK;
-    return hfi_error(err, HF_E_ARGUMENT,
-                     "opts->%s is %llu; allowed are 0 to %llu: %s", member,
-                     (unsigned long long)value, (unsigned long long)most,
-                     remedy);
+    return hfi_error(
+        err, HF_E_ARGUMENT, "opts->%s is %llu; allowed are 0 to %llu: %s",
+        member, (unsigned long long)value, (unsigned long long)most, remedy);
 }
 
 static hf_status check_opts(const hf_context_opts *o, hf_error *err)
@@ -176,8 +175,8 @@ static void decide_numbers(hf_context *ctx, const hf_context_opts *o,
     ctx->workers_from = own_workers ? ctx->machine.workers_from : "option";
     ctx->driven = so->workers == 0;
     bool own_budget = o->memory_budget == 0;
-    so->memory_budget =
-        own_budget ? ctx->machine.memory_budget : o->memory_budget;
+    so->memory_budget = own_budget ? ctx->machine.memory_budget
+                                   : o->memory_budget;
     ctx->budget_from = own_budget ? ctx->machine.budget_from : "option";
     so->queue_length = o->queue_length != 0 ? o->queue_length : QUEUE_DEFAULT;
 }
@@ -195,8 +194,8 @@ static hf_status open_sched(hf_context *ctx, const hf_context_opts *o,
 
 static hf_status open_parts(hf_context *ctx, hf_error *err)
 {
-    hf_status s =
-        hfi_labeler_cpu_open(&ctx->cpu, ctx->sched, &ctx->kernels, err);
+    hf_status s = hfi_labeler_cpu_open(&ctx->cpu, ctx->sched, &ctx->kernels,
+                                       err);
     if (s == HF_OK)
         s = hfi_pow_new(&ctx->pow, ctx->sched, &ctx->machine, err);
     if (s == HF_OK)
@@ -224,8 +223,8 @@ static hf_status open_context(hf_context **out, const hf_context_opts *o,
         return hfi_error(err, HF_E_MEMORY, "no memory for a context");
     ctx->env = env;
     hfi_machine_detect(&ctx->machine);
-    hf_status s =
-        hfi_kernels_select(&ctx->kernels, &ctx->machine.cpu, o->kernel, err);
+    hf_status s = hfi_kernels_select(&ctx->kernels, &ctx->machine.cpu,
+                                     o->kernel, err);
     if (s == HF_OK)
         s = open_log(ctx, o, err);
     if (s == HF_OK)
@@ -248,7 +247,8 @@ hf_status hf_context_open(hf_context **ctx, const hf_context_opts *opts,
                           hf_error *err)
 {
     if (ctx == NULL)
-        return hfi_error(err, HF_E_ARGUMENT, "ctx is NULL: pass the address of "
+        return hfi_error(err, HF_E_ARGUMENT,
+                         "ctx is NULL: pass the address of "
                          "a pointer for the context");
     const hf_context_opts defaults = HF_CONTEXT_OPTS_INIT;
     if (opts == NULL)
@@ -349,8 +349,8 @@ static void list_features(char *out, size_t bytes, uint32_t features)
     size_t at = 0;
     out[0] = '\0';
     for (uint32_t bit = 1; bit != 0; bit <<= 1) {
-        const char *name =
-            (features & bit) != 0 ? hfi_cpu_feature_name(bit) : NULL;
+        const char *name = (features & bit) != 0 ? hfi_cpu_feature_name(bit)
+                                                 : NULL;
         size_t length = name != NULL ? strlen(name) : 0;
         if (name == NULL || at + length + 2 > bytes)
             continue;

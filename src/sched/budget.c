@@ -133,8 +133,8 @@ static room find_room(const hfi_sched *s, const hf_job *job, uint64_t bytes)
 
 /* What one round of admission found out. */
 typedef struct round {
-    uint64_t keep;  /* scratch a worker may keep */
-    bool urgent;    /* an urgent job waits for scratch to come back */
+    uint64_t keep; /* scratch a worker may keep */
+    bool urgent;   /* an urgent job waits for scratch to come back */
     bool reclaim;
 } round;
 

@@ -205,8 +205,8 @@ static void decide_outcome(hf_job *job)
     if (atomic_load(&job->failed)) {
         job->status = job->error.code;
     } else if (atomic_load(&job->cancel_seen)) {
-        job->status = hfi_error(&job->error, HF_E_CANCELLED,
-                                "%s was cancelled", job->cls->name);
+        job->status = hfi_error(&job->error, HF_E_CANCELLED, "%s was cancelled",
+                                job->cls->name);
     } else {
         job->status = HF_OK;
     }
@@ -497,7 +497,8 @@ hf_status hfi_job_outcome(const hf_job *job, hf_error *err)
     if (job->life == LIFE_ENDED)
         status = copy_outcome(job, err);
     else
-        hfi_error(err, status, "the job has not ended yet: take its "
+        hfi_error(err, status,
+                  "the job has not ended yet: take its "
                   "completion first");
     hfi_unlock(&s->lock);
     return status;

@@ -8,7 +8,7 @@
 
 static bool loop_piece(hfi_leaf *leaf, hfi_worker *worker)
 {
-    struct hfi_loop_leaf *own = (struct hfi_loop_leaf *)(void *)leaf;
+    hfi_loop_leaf *own = (hfi_loop_leaf *)(void *)leaf;
     hfi_loop *loop = own->loop;
     if (hfi_job_cancelled(loop->job) || hfi_job_failed(loop->job))
         return false;
@@ -29,8 +29,10 @@ hf_status hfi_loop_init(hfi_loop *loop, hfi_sched *s, hf_error *err)
     uint32_t count = hfi_sched_workers(s);
     loop->leaves = hfi_calloc(hfi_sched_env(s), count, sizeof *loop->leaves);
     if (loop->leaves == NULL)
-        return hfi_error(err, HF_E_MEMORY, "no memory for a loop over %u "
-                         "workers", (unsigned)count);
+        return hfi_error(err, HF_E_MEMORY,
+                         "no memory for a loop over %u "
+                         "workers",
+                         (unsigned)count);
     loop->leaf_count = count;
     for (uint32_t i = 0; i < count; i++) {
         loop->leaves[i].leaf.run = loop_piece;

@@ -181,8 +181,7 @@ static void run_leaf(hfi_sched *s, hfi_leaf *leaf, hfi_worker *worker)
     } else if (atomic_load(&job->cancelled)) {
         skip_leaf(s, job, leaf);
     } else {
-        push_leaf_back(leaf->kind == HFI_LEAF_CPU ? &job->cpu : &job->io,
-                       leaf);
+        push_leaf_back(leaf->kind == HFI_LEAF_CPU ? &job->cpu : &job->io, leaf);
         hfi_pool_queue_leaves(s, job);
     }
 }
@@ -508,8 +507,10 @@ static hf_status start_threads(hfi_sched *s, hf_error *err)
         s->workers_started += status == HF_OK;
     }
     if (status != HF_OK)
-        return hfi_error_wrap(err, status, "cannot start worker thread %u of "
-                              "%u", (unsigned)i, (unsigned)s->worker_count);
+        return hfi_error_wrap(err, status,
+                              "cannot start worker thread %u of "
+                              "%u",
+                              (unsigned)i, (unsigned)s->worker_count);
     for (i = 0; i < STEP_THREADS && status == HF_OK; i++) {
         status = hfi_thread_start(&s->step_threads[i], "hf-step", false,
                                   step_main, s, err);

@@ -28,8 +28,8 @@ typedef struct hfi_leaf hfi_leaf;
 /* ---- the scheduler ----------------------------------------------------- */
 
 typedef struct hfi_sched_opts {
-    uint32_t workers;      /* 0: host-driven */
-    uint32_t queue_length; /* places for jobs */
+    uint32_t workers;         /* 0: host-driven */
+    uint32_t queue_length;    /* places for jobs */
     uint64_t memory_budget;   /* 0: no limit */
     void (*wake)(void *user); /* may be NULL */
     void *wake_user;
@@ -88,7 +88,7 @@ void hfi_sched_set_reclaim(hfi_sched *s, void (*reclaim)(void *user),
 /* ---- jobs --------------------------------------------------------------- */
 
 typedef enum hfi_step {
-    HFI_STEP_WAIT,  /* call again when a leaf ended, on cancel, or when posted */
+    HFI_STEP_WAIT, /* call again when a leaf ended, on cancel, or when posted */
     HFI_STEP_AGAIN, /* call again soon; others first */
     HFI_STEP_DONE   /* the job has ended: with what hfi_job_fail() said, else
                        cancelled if it was told so, else well */
@@ -144,7 +144,7 @@ bool hfi_job_failed(const hf_job *job);
 uint32_t hfi_job_outstanding(const hf_job *job);
 /* Makes the step be called (again). Any thread; the job must be referenced. */
 void hfi_job_post(hf_job *job);
-void hfi_job_ref(hf_job *job);   /* internal references */
+void hfi_job_ref(hf_job *job); /* internal references */
 void hfi_job_unref(hf_job *job);
 
 /* Progress: texts must be static. Any thread. */
@@ -197,6 +197,7 @@ void *hfi_worker_scratch(hfi_worker *w, size_t bytes);
  * once. It ends when all are done, the job is cancelled or has failed.
  */
 typedef struct hfi_loop hfi_loop;
+typedef struct hfi_loop_leaf hfi_loop_leaf;
 struct hfi_loop {
     uint64_t count;
     uint64_t grain;
@@ -206,10 +207,11 @@ struct hfi_loop {
     hf_job *job;
     _Atomic uint64_t next;
     uint32_t leaf_count;
-    struct hfi_loop_leaf {
-        hfi_leaf leaf;
-        hfi_loop *loop;
-    } *leaves;
+    hfi_loop_leaf *leaves;
+};
+struct hfi_loop_leaf {
+    hfi_leaf leaf;
+    hfi_loop *loop;
 };
 /* Allocates the leaves, once; one per worker. */
 hf_status hfi_loop_init(hfi_loop *loop, hfi_sched *s, hf_error *err);

@@ -112,7 +112,7 @@ struct hfi_worker {
 
 struct hfi_sched {
     hfi_env env;
-    uint64_t pid; /* of the opener */
+    uint64_t pid;          /* of the opener */
     _Atomic uint32_t refs; /* the open handle, and every job */
     void (*finalize)(void *user);
     void *finalize_user;
@@ -184,7 +184,7 @@ void hfi_sched_leave(hfi_sched *s);
 void hfi_sched_unref(hfi_sched *s); /* without the lock */
 
 /* job.c */
-void hfi_job_run(hfi_sched *s, hf_job *job); /* its memory is there */
+void hfi_job_run(hfi_sched *s, hf_job *job);       /* its memory is there */
 void hfi_job_step_once(hfi_sched *s, hf_job *job); /* lock dropped meanwhile */
 void hfi_job_wake(hfi_sched *s, hf_job *job);
 void hfi_job_end(hfi_sched *s, hf_job *job);

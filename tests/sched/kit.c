@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /* The test job of kit.h: a step that submits its leaves and awaits them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include "sched/kit.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +35,7 @@ static bool kit_run(hfi_leaf *leaf, hfi_worker *worker)
     kit_leaf *l = (kit_leaf *)(void *)leaf;
     kit_job *k = l->job;
     uint64_t zero = 0;
-    atomic_compare_exchange_strong(&k->seen->first_run_ns, &zero,
-                                   hfi_now_ns());
+    atomic_compare_exchange_strong(&k->seen->first_run_ns, &zero, hfi_now_ns());
     if (k->plan.scratch > 0 && worker != NULL) {
         uint8_t *p = hfi_worker_scratch(worker, k->plan.scratch);
         if (p == NULL) {
@@ -132,8 +139,8 @@ hf_status kit_start(hf_job **job, hfi_sched *s, const kit_plan *plan,
     k->seen = seen != NULL ? seen : &k->own;
     for (uint32_t i = 0; i < count; i++) {
         k->leaves[i].leaf.run = kit_run;
-        k->leaves[i].leaf.kind =
-            i < plan->cpu_leaves ? HFI_LEAF_CPU : HFI_LEAF_IO;
+        k->leaves[i].leaf.kind = i < plan->cpu_leaves ? HFI_LEAF_CPU
+                                                      : HFI_LEAF_IO;
         k->leaves[i].job = k;
         k->leaves[i].left = plan->rounds;
     }
@@ -214,4 +221,55 @@ void kit_alloc_put(void *user, void *ptr)
     if (ptr != NULL)
         atomic_fetch_sub(&a->live, 1);
     free(ptr);
+}
+
+/* ---- short forms ----------------------------------------------------------*/
+
+kit_alloc kit_counter;
+
+hfi_sched *kit_open(uint32_t workers, uint32_t queue, uint64_t budget)
+{
+    memset(&kit_counter, 0, sizeof kit_counter);
+    hfi_env env = {.alloc = {kit_alloc_get, kit_alloc_put, &kit_counter}};
+    hfi_sched_opts opts = {
+        .workers = workers, .queue_length = queue, .memory_budget = budget};
+    hfi_sched *s = NULL;
+    hf_error err = {0};
+    assert_int_equal(hfi_sched_new(&s, &env, &opts, &err), HF_OK);
+    return s;
+}
+
+void kit_close(hfi_sched *s)
+{
+    hfi_sched_close(s);
+    assert_int_equal(atomic_load(&kit_counter.live), 0);
+}
+
+hf_job *kit_started(hfi_sched *s, const kit_plan *plan, kit_seen *seen)
+{
+    hf_job *job = NULL;
+    hf_error err = {0};
+    assert_int_equal(kit_start(&job, s, plan, seen, &err), HF_OK);
+    assert_non_null(job);
+    return job;
+}
+
+bool kit_readable(hfi_sched *s)
+{
+    struct pollfd p = {.fd = hfi_sched_event_fd(s), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+hfi_completion kit_take(hfi_sched *s)
+{
+    hfi_completion c = {0};
+    struct pollfd p = {.fd = hfi_sched_event_fd(s), .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 20000), 1);
+    assert_true(hfi_sched_next(s, &c));
+    return c;
+}
+
+uint64_t kit_now_ms(void)
+{
+    return hfi_now_ns() / 1000000;
 }

@@ -68,4 +68,18 @@ typedef struct kit_alloc {
 void *kit_alloc_get(void *user, size_t bytes);
 void kit_alloc_put(void *user, void *ptr);
 
+/* ---- short forms that fail the cmocka test they are called in ---- */
+
+#define MIB     ((uint64_t)1 << 20)
+#define FOREVER UINT64_MAX
+
+/* A scheduler over kit_counter, which kit_close() checks. */
+extern kit_alloc kit_counter;
+hfi_sched *kit_open(uint32_t workers, uint32_t queue, uint64_t budget);
+void kit_close(hfi_sched *s);
+hf_job *kit_started(hfi_sched *s, const kit_plan *plan, kit_seen *seen);
+bool kit_readable(hfi_sched *s);       /* its descriptor, now */
+hfi_completion kit_take(hfi_sched *s); /* waits for one */
+uint64_t kit_now_ms(void);
+
 #endif
