@@ -111,6 +111,18 @@ HF_API HF_CHECKED hf_status hf_space_get_status(hf_space_status *out,
                                                 const char *dir,
                                                 hf_error *err);
 
+/*
+ * The N of a set: `wanted` if not 0, else the sidecar's, else 8192. If label 0
+ * is stored it is recomputed (N = 8192: 2 ms; not above 2^22).
+ *   borrows dir;  fills *scrypt_n
+ *   HF_E_STATE  another N is recorded, or label 0 differs: both are named
+ */
+HF_API HF_CHECKED hf_status hf_space_find_scrypt_n(hf_context *ctx,
+                                                   uint64_t *scrypt_n,
+                                                   const char *dir,
+                                                   uint64_t wanted,
+                                                   hf_error *err);
+
 /* ---- initialisation ----------------------------------------------------- */
 
 #define HF_SPACE_FILES_ALL UINT32_MAX

@@ -444,3 +444,25 @@ hf_status hfi_space_scrypt_n(uint32_t *log_n, const hfi_env *env,
         *log_n = log;
     return s;
 }
+
+hf_status hf_space_find_scrypt_n(hf_context *ctx, uint64_t *scrypt_n,
+                                 const char *dir, uint64_t wanted,
+                                 hf_error *err)
+{
+    hf_space_meta meta = {.size = sizeof meta};
+    uint32_t log_n;
+    hf_status s = hfi_context_check(ctx, err);
+    if (s != HF_OK)
+        return s;
+    if (scrypt_n == NULL || dir == NULL)
+        return hfi_error(err, HF_E_ARGUMENT, "%s is NULL",
+                         scrypt_n == NULL ? "scrypt_n" : "dir");
+    const hfi_env *env = hfi_context_env(ctx);
+    s = hfi_meta_load(&meta, env, dir, err);
+    if (s == HF_OK)
+        s = hfi_space_scrypt_n(&log_n, env, hfi_context_kernels(ctx), dir,
+                               &meta, wanted, err);
+    if (s == HF_OK)
+        *scrypt_n = UINT64_C(1) << log_n;
+    return s;
+}
