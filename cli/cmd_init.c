@@ -184,13 +184,13 @@ static hf_status read_wishes(struct init *in, hf_error *err)
 
 /* ---- what it will take --------------------------------------------------- */
 
-/* Sets the present network would not take are legal, but seldom meant. */
+/* New sets that main net would not take are legal, but seldom meant. */
 static void warn_network(struct init *in)
 {
     const hf_space_meta *meta = &in->plan.meta;
     hf_space_network net = {.size = sizeof net};
     hf_space_network_mainnet(&net);
-    if (in->rules.bind)
+    if (in->rules.bind || in->plan.exists)
         return;
     if (meta->num_units < net.min_units || meta->num_units > net.max_units)
         ui_warn(in->ui,
@@ -446,7 +446,7 @@ int cmd_init(struct ui *ui, const struct args *args)
     struct init in = {.ui = ui,
                       .args = args,
                       .meta.size = sizeof in.meta,
-                      .host.signal_fd = -1};
+                      .host = {.ui = ui, .args = args, .signal_fd = -1}};
     hf_error err = {.code = HF_OK};
     hf_status s = rules_load(&in.rules, args, &err);
     if (s != HF_OK)

@@ -171,11 +171,14 @@ static hf_status prove_start(struct host *host, hf_job **job,
     hf_status s = hf_space_get_status(&status, args->dir, err);
     if (s != HF_OK)
         return s;
-    set_warn(host->ui, args->dir, &status);
     if (rules->bind && (s = rules_check(rules, &status.meta, err)) != HF_OK)
         return s;
+    uint64_t n;
+    s = hf_space_find_scrypt_n(host->ctx, &n, args->dir, opts->scrypt_n, err);
+    if (s != HF_OK)
+        return s;
     ui_say(host->ui, "Proving %s", args->dir);
-    set_rows(host->ui, &status.meta, status.scrypt_n);
+    set_rows(host->ui, &status.meta, n);
     ui_row(host->ui, "challenge", "%s",
            form_hex(hex, args->opt[OPT_CHALLENGE].bytes, 32));
     return hf_space_prove_start(host->ctx, job, args->dir,
@@ -208,7 +211,7 @@ static hf_status prove(struct host *host, hf_job **job,
     if (host->ui->json)
         proof_json(host->ui, target == TO_STDOUT ? NULL : path, proof);
     else if (target != TO_STDOUT)
-        ui_out(host->ui, "%s: a proof of nonce %" PRIu32 ", %s\n", path,
+        ui_out(host->ui, "%s: proof with nonce %" PRIu32 ", %s\n", path,
                proof->nonce, opts.no_self_check ? "not verified" : "verified");
     return HF_OK;
 }
@@ -311,7 +314,7 @@ static hf_status verify_options(struct verify *v, hf_error *err)
     return HF_OK;
 }
 
-/* Reads proof and set; finds N. */
+/* Reads proof and set. */
 static hf_status verify_load(struct verify *v, hf_error *err)
 {
     const struct args *args = v->args;
@@ -337,8 +340,6 @@ static hf_status verify_load(struct verify *v, hf_error *err)
         return s;
     set_warn(v->ui, args->dir, &status);
     v->meta = status.meta;
-    if (v->scrypt_n == 0)
-        v->scrypt_n = status.scrypt_n ? status.scrypt_n : 8192;
     return HF_OK;
 }
 
@@ -424,6 +425,12 @@ static hf_status verify(struct verify *v, hf_job **job,
         verdict->kind = HF_SPACE_INVALID;
         return HF_OK;
     }
+    s = host_open(&v->host, v->ui, v->args, err);
+    if (s == HF_OK && v->args->dir)
+        s = hf_space_find_scrypt_n(v->host.ctx, &v->scrypt_n, v->args->dir,
+                                   v->scrypt_n, err);
+    if (s != HF_OK)
+        return s;
     v->opts.network = v->rules.net;
     v->opts.network.scrypt_n = v->scrypt_n;
     if (!v->rules.bind) {
@@ -431,9 +438,7 @@ static hf_status verify(struct verify *v, hf_job **job,
         v->opts.network.max_units = v->meta.num_units;
         v->opts.network.labels_per_unit = v->meta.labels_per_unit;
     }
-    s = host_open(&v->host, v->ui, v->args, err);
-    if (s == HF_OK)
-        s = hf_space_verify_start(v->host.ctx, job, v->proof, &v->opts, err);
+    s = hf_space_verify_start(v->host.ctx, job, v->proof, &v->opts, err);
     if (s == HF_OK)
         s = host_wait(&v->host, *job, true, err);
     if (s == HF_OK)
@@ -443,7 +448,9 @@ static hf_status verify(struct verify *v, hf_job **job,
 
 int cmd_verify(struct ui *ui, const struct args *args)
 {
-    struct verify v = {.ui = ui, .args = args, .host.signal_fd = -1};
+    struct verify v = {.ui = ui,
+                       .args = args,
+                       .host = {.ui = ui, .args = args, .signal_fd = -1}};
     hf_space_verdict verdict = {.size = sizeof verdict};
     hf_error err = {.code = HF_OK};
     hf_job *job = NULL;

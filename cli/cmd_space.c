@@ -94,6 +94,8 @@ int cmd_status(struct ui *ui, const struct args *args)
     if (s != HF_OK)
         return ui_error(ui, &err, args->opt[OPT_NETWORK].text, NULL);
     s = hf_space_get_status(&status, args->dir, &err);
+    if (s == HF_OK)
+        s = rules_check_n(&rules, args, &err);
     if (s != HF_OK)
         return ui_error(ui, &err, args->dir, NULL);
     set_warn(ui, args->dir, &status);
@@ -183,9 +185,12 @@ int cmd_nonce(struct ui *ui, const struct args *args)
     if (s != HF_OK)
         return ui_error(ui, &err, args->opt[OPT_NETWORK].text, NULL);
     s = hf_space_get_status(&status, args->dir, &err);
+    if (s == HF_OK)
+        s = rules_check_n(&rules, args, &err);
     if (s != HF_OK)
         return ui_error(ui, &err, args->dir, NULL);
-    set_warn(ui, args->dir, &status);
+    if (!args_has(args, OPT_SEARCH)) /* the search warns itself */
+        set_warn(ui, args->dir, &status);
     if (rules.bind && rules_check(&rules, &status.meta, &err) != HF_OK)
         ui_warn(ui, "%s", err.message);
     if (args_has(args, OPT_SEARCH)) {

@@ -34,6 +34,10 @@ uint64_t rules_scrypt_n(const struct rules *r, const struct args *args);
 hf_status rules_check(const struct rules *r, const hf_space_meta *meta,
                       hf_error *err);
 
+/* Holds the N that was asked for, if any, against the folder's. */
+hf_status rules_check_n(const struct rules *r, const struct args *args,
+                        hf_error *err);
+
 /* Rows that tell which set it is. */
 void set_rows(struct ui *ui, const hf_space_meta *meta, uint64_t scrypt_n);
 /* Warns of files that belong to no file of the set. */

@@ -59,6 +59,22 @@ hf_status rules_check(const struct rules *r, const hf_space_meta *meta,
     return HF_OK;
 }
 
+hf_status rules_check_n(const struct rules *r, const struct args *args,
+                        hf_error *err)
+{
+    struct host host;
+    uint64_t n;
+    struct ui quiet = {.quiet = true};
+    if (rules_scrypt_n(r, args) == 0)
+        return HF_OK;
+    hf_status s = host_open(&host, &quiet, args, err);
+    if (s == HF_OK)
+        s = hf_space_find_scrypt_n(host.ctx, &n, args->dir,
+                                   rules_scrypt_n(r, args), err);
+    host_close(&host);
+    return s;
+}
+
 /* ---- rows ---------------------------------------------------------------- */
 
 void set_rows(struct ui *ui, const hf_space_meta *meta, uint64_t scrypt_n)
