@@ -79,6 +79,8 @@ void hfi_labeler_close(hfi_labeler *l); /* NULL is fine */
 
 /* Labels a second of the CPU labeler as measured; 0 if not yet. */
 double hfi_labeler_cpu_rate(const hfi_labeler *l, uint32_t log_n);
+/* Labels in flight on one worker as chosen; the one on trial if not yet. */
+uint32_t hfi_labeler_cpu_lanes(const hfi_labeler *l, uint32_t log_n);
 
 /*
  * Recomputes one label with `kernel`, smallest shape, in the calling thread:

@@ -184,6 +184,18 @@ double hfi_labeler_cpu_rate(const hfi_labeler *base, uint32_t log_n)
     return ns > 0 ? 1e9 / ns * l->workers : 0;
 }
 
+uint32_t hfi_labeler_cpu_lanes(const hfi_labeler *base, uint32_t log_n)
+{
+    cpu_labeler *l = (cpu_labeler *)(uintptr_t)base; /* only for the lock */
+    if (log_n >= LOG_N_COUNT)
+        return 0;
+    hfi_lock(&l->lock);
+    const tuning *t = &l->tunings[log_n];
+    uint32_t shape = t->begun ? t->shape : largest_shape(l->kernel, log_n);
+    hfi_unlock(&l->lock);
+    return l->kernel->shapes[shape].lanes;
+}
+
 /* ---- leaves --------------------------------------------------------------- */
 
 static void keep_lowest(cpu_leaf *leaf, const uint8_t *out32, uint64_t index)

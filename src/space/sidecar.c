@@ -423,7 +423,7 @@ hf_status hfi_space_scrypt_n(uint32_t *log_n, const hfi_env *env,
     hfi_sidecar side;
     uint8_t label[HFI_LABEL_BYTES];
     bool stored = false;
-    uint32_t log;
+    uint32_t log = 0;
     hf_status s = hfi_sidecar_load(&side, env, dir, err);
     if (s != HF_OK)
         return s;
