@@ -355,6 +355,16 @@ static hf_status take_operand(struct args *args, const char *word,
     return HF_OK;
 }
 
+/* Who asks for help gets it, whatever else is wrong. */
+static bool wants_help(int argc, char **argv, int i)
+{
+    for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    }
+    return false;
+}
+
 static hf_status take_rest(struct args *args, int argc, char **argv, int i,
                            hf_error *err)
 {
@@ -366,9 +376,6 @@ static hf_status take_rest(struct args *args, int argc, char **argv, int i,
             s = take_operand(args, word, err);
         } else if (strcmp(word, "--") == 0) {
             only_operands = true;
-        } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            args->wish = ARGS_HELP;
-            return HF_OK;
         } else if (word[1] == '-') {
             s = take_option(args, argc, argv, &i, err);
         } else {
@@ -466,7 +473,7 @@ hf_status args_parse(struct args *args, int argc, char **argv, hf_error *err)
     hf_status s = take_command(args, argc, argv, &i, err);
     if (s != HF_OK)
         return s;
-    if (help) {
+    if (help || wants_help(argc, argv, i)) {
         args->wish = ARGS_HELP;
         return HF_OK;
     }

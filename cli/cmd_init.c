@@ -7,10 +7,12 @@
 #include "commands.h"
 #include "identity.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct init {
     struct ui *ui;
@@ -390,12 +392,34 @@ static int tell_stop(struct init *in, const hf_error *err,
     return code;
 }
 
+/* Before anything is written, a new key included. */
+static hf_status check_space(struct init *in, hf_error *err)
+{
+    const hf_space_plan *p = &in->plan;
+    char need[FORM_BYTES], have[FORM_BYTES];
+    if (p->bytes_to_write <= p->bytes_free)
+        return HF_OK;
+    complain(err, HF_E_IO, "%.120s: %s are to be written, %s are free",
+             in->args->dir, form_size(need, p->bytes_to_write),
+             form_size(have, p->bytes_free));
+    err->os_code = ENOSPC;
+    snprintf(err->cause, sizeof err->cause,
+             "%" PRIu64 " bytes, of which %" PRIu64 " are free",
+             p->bytes_to_write, p->bytes_free);
+    return HF_E_IO;
+}
+
 static int run(struct init *in)
 {
     hf_error err = {.code = HF_OK};
     hf_job *job = NULL;
     hf_space_init_outcome outcome = {.size = sizeof outcome};
-    hf_status s = save_key(in, &err);
+    hf_status s = check_space(in, &err);
+    if (s != HF_OK)
+        return ui_error(in->ui, &err, in->args->dir,
+                        "another folder, fewer units, or --from-file and "
+                        "--to-file for a part of the set");
+    s = save_key(in, &err);
     if (s != HF_OK)
         return ui_error(in->ui, &err, in->args->dir, NULL);
     s = hf_space_init_start(in->host.ctx, &job, in->args->dir, &in->opts, &err);
@@ -423,7 +447,7 @@ static int prepare_and_run(struct init *in)
     s = hf_space_init_plan(in->host.ctx, &in->plan, in->args->dir, &in->opts,
                            &err);
     if (s != HF_OK)
-        return ui_error(in->ui, &err, in->args->dir, NULL);
+        return host_error(&in->host, &err, in->args->dir, NULL, NULL);
     s = measure(in, &err);
     if (s != HF_OK) {
         struct text again = {0};
@@ -433,11 +457,11 @@ static int prepare_and_run(struct init *in)
         return code;
     }
     bool dry = args_has(in->args, OPT_DRY_RUN);
+    warn_network(in);
     in->ui->results = dry;
     show_plan(in);
     if (in->ui->json)
         plan_json(in, dry ? "done" : "plan");
-    warn_network(in);
     return dry ? EXIT_FINE : run(in);
 }
 
@@ -451,10 +475,15 @@ int cmd_init(struct ui *ui, const struct args *args)
     hf_status s = rules_load(&in.rules, args, &err);
     if (s != HF_OK)
         return ui_error(ui, &err, args->opt[OPT_NETWORK].text, NULL);
+    struct stat st;
+    if (stat(args->dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        complain(&err, HF_E_IO, "%.200s is not a folder", args->dir);
+        return ui_error(ui, &err, args->dir, NULL);
+    }
     /* What else than "not there" keeps the metadata from being read is for the
      * plan to say. */
     in.exists = hf_space_meta_load(&in.meta, args->dir, &err) == HF_OK;
-    if (!in.exists && (err.code != HF_E_IO || err.os_code != 2))
+    if (!in.exists && (err.code != HF_E_IO || err.os_code != ENOENT))
         return ui_error(ui, &err, args->dir, NULL);
     s = read_wishes(&in, &err);
     if (s != HF_OK)

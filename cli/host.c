@@ -69,7 +69,6 @@ static void take_logs(struct host *h)
 
 void host_close(struct host *h)
 {
-    take_logs(h);
     hf_context_close(h->ctx);
     if (h->signal_fd >= 0)
         close(h->signal_fd);
@@ -159,6 +158,7 @@ hf_status host_wait(struct host *h, hf_job *job, bool show, hf_error *err)
 int host_error(struct host *h, const hf_error *err, const char *where,
                const char *advice, const char *again)
 {
+    take_logs(h);
     if (err->code != HF_E_CANCELLED || h->stop == STOP_NONE)
         return ui_error(h->ui, err, where, advice);
     if (h->stop == STOP_OUTPUT)
