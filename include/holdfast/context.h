@@ -154,8 +154,30 @@ typedef struct hf_context_info {
     char cpu_features[256]; /* space separated */
 } hf_context_info;
 
+/* HF_E_ARGUMENT: out->size is not set.  fills *out */
 HF_API HF_CHECKED hf_status hf_context_get_info(const hf_context *ctx,
                                                 hf_context_info *out);
+
+/* One that computes labels. */
+typedef struct hf_provider {
+    size_t size;       /* in: sizeof(hf_provider) */
+    char id[32];       /* what options named `provider` take: "cpu" */
+    char kind[8];      /* "cpu", "gpu" */
+    char name[96];     /* for people */
+    char platform[64]; /* of a GPU, as its driver says; else "" */
+    char device[64];
+} hf_provider;
+
+/*
+ * The providers of this machine: GPUs first, the CPU last; it is always there.
+ * hf_context_provider_get() gives the one at `index`, from 0.  fills *out
+ *   HF_E_ARGUMENT  no such index
+ */
+HF_API uint32_t hf_context_provider_count(hf_context *ctx);
+HF_API HF_CHECKED hf_status hf_context_provider_get(hf_context *ctx,
+                                                    uint32_t index,
+                                                    hf_provider *out,
+                                                    hf_error *err);
 
 #ifdef __cplusplus
 }

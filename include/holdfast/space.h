@@ -246,6 +246,48 @@ HF_API HF_CHECKED hf_status hf_space_nonce_result(const hf_job *job,
                                                   hf_space_meta *out,
                                                   hf_error *err);
 
+/* ---- labels in memory ----------------------------------------------------- */
+
+typedef struct hf_space_labels_opts {
+    size_t size; /* sizeof(hf_space_labels_opts) */
+    hf_job_opts job;
+    uint64_t scrypt_n;    /* 0: 8192 */
+    const char *provider; /* borrows; NULL or "cpu" */
+    const uint8_t *vrf_difficulty; /* borrows; 32 bytes; NULL: no search */
+} hf_space_labels_opts;
+
+#define HF_SPACE_LABELS_OPTS_INIT                                              \
+    {                                                                          \
+        .size = sizeof(hf_space_labels_opts)                                   \
+    }
+
+/*
+ * Starts computing labels [first, first + count) of a commitment (32 bytes)
+ * into memory that the job owns: 16 bytes a label, counted against the budget.
+ * The last index is at most 2^64 - 2. Default priority background. Shared
+ * context.
+ *   borrows commitment, opts (NULL: defaults);  gives *job (hf_job_free)
+ *   HF_E_ARGUMENT, HF_E_MEMORY (the range exceeds the budget)  at once
+ */
+HF_API HF_CHECKED hf_status hf_space_labels_start(
+    hf_context *ctx, hf_job **job, const uint8_t *commitment, uint64_t first,
+    uint64_t count, const hf_space_labels_opts *opts, hf_error *err);
+
+typedef struct hf_space_labels {
+    size_t size; /* in: sizeof(hf_space_labels) */
+    const uint8_t *labels; /* 16 * count bytes, lent until hf_job_free() */
+    uint64_t first;
+    uint64_t count;
+    bool has_nonce; /* the lowest 32-byte output is below the difficulty */
+    uint64_t nonce; /* its index; the lowest of equals */
+    uint8_t nonce_output[32];
+} hf_space_labels;
+
+/* HF_E_BUSY while the job runs, its error if it failed.  fills *out */
+HF_API HF_CHECKED hf_status hf_space_labels_result(const hf_job *job,
+                                                   hf_space_labels *out,
+                                                   hf_error *err);
+
 /* ---- proofs -------------------------------------------------------------- */
 
 typedef struct hf_space_proof {
@@ -395,6 +437,89 @@ HF_API HF_CHECKED hf_status hf_space_verify(hf_context *ctx,
                                             const hf_space_verify_opts *opts,
                                             hf_space_verdict *out,
                                             hf_error *err);
+
+/* ---- checking stored labels ------------------------------------------------ */
+
+typedef struct hf_space_check_opts {
+    size_t size; /* sizeof(hf_space_check_opts) */
+    hf_job_opts job;
+    uint64_t scrypt_n;   /* 0: the sidecar's, else 8192 */
+    uint32_t from_file;  /* 0 */
+    uint32_t to_file;    /* HF_SPACE_FILES_ALL: the last */
+    double percent;      /* of each file's labels, cut to whole labels; 100 and
+                            more: all */
+    uint64_t seed;       /* of the sample; 0: random */
+    uint64_t max_ranges; /* bad ranges kept; 0: 65536, at most 2^24 */
+    bool first_only;     /* stop at the first bad label */
+} hf_space_check_opts;
+
+#define HF_SPACE_CHECK_OPTS_INIT                                               \
+    {                                                                          \
+        .size = sizeof(hf_space_check_opts), .to_file = HF_SPACE_FILES_ALL,    \
+        .percent = 100                                                         \
+    }
+
+/*
+ * Starts comparing stored labels with computed ones: the same sample for the
+ * same seed, spread evenly over each file. Writes nothing, takes no lock. Bad
+ * labels are no error: the job ends with HF_OK and a list. Files of which no
+ * label is wanted need not be there. Surplus and too long files are warned of.
+ * Default priority background. Shared context.
+ *   borrows dir, opts (NULL: defaults);  gives *job (hf_job_free)
+ * The job's end: HF_E_ARGUMENT  files outside the set; HF_E_STATE  a file is
+ * missing or short, and named; HF_E_FORMAT; HF_E_IO; HF_E_CANCELLED.
+ */
+HF_API HF_CHECKED hf_status hf_space_check_start(
+    hf_context *ctx, hf_job **job, const char *dir,
+    const hf_space_check_opts *opts, hf_error *err);
+
+typedef struct hf_space_bad_range {
+    uint32_t file;
+    uint64_t offset; /* bytes in the file */
+    uint64_t labels; /* so many from there on are bad */
+} hf_space_bad_range;
+
+typedef struct hf_space_check_outcome {
+    size_t size;   /* in: sizeof(hf_space_check_outcome) */
+    uint64_t seed; /* the one used: gives the same sample again */
+    uint64_t labels_checked;
+    uint64_t labels_bad;
+    const hf_space_bad_range *ranges; /* ascending, the lowest max_ranges; lent
+                                         until hf_job_free() */
+    size_t range_count;
+    uint64_t ranges_total; /* with those not kept */
+} hf_space_check_outcome;
+
+/* HF_E_BUSY while the job runs, its error if it failed.  fills *out */
+HF_API HF_CHECKED hf_status hf_space_check_result(const hf_job *job,
+                                                  hf_space_check_outcome *out,
+                                                  hf_error *err);
+
+/* ---- memory for proofs ahead of time --------------------------------------- */
+
+typedef struct hf_space_warm_opts {
+    size_t size; /* sizeof(hf_space_warm_opts) */
+    hf_job_opts job;
+    hf_space_randomx randomx;
+    bool large_pages;
+} hf_space_warm_opts;
+
+#define HF_SPACE_WARM_OPTS_INIT                                                \
+    {                                                                          \
+        .size = sizeof(hf_space_warm_opts)                                     \
+    }
+
+/*
+ * Builds the RandomX memory that proofs (FAST, AUTO) or verifications (LIGHT)
+ * need; the context holds it from then on, until hf_context_trim(). A later job
+ * neither waits for it nor fails for want of it. The outcome is the job's end.
+ * Shared context.
+ *   borrows opts (NULL: defaults);  gives *job (hf_job_free)
+ *   HF_E_MEMORY  the system or the budget has no room
+ */
+HF_API HF_CHECKED hf_status hf_space_warm_start(hf_context *ctx, hf_job **job,
+                                                const hf_space_warm_opts *opts,
+                                                hf_error *err);
 
 /* ---- measuring ------------------------------------------------------------ */
 

@@ -398,6 +398,34 @@ hf_status hf_context_get_info(const hf_context *ctx, hf_context_info *out)
     return HF_OK;
 }
 
+uint32_t hf_context_provider_count(hf_context *ctx)
+{
+    return usable(ctx) ? 1 : 0;
+}
+
+hf_status hf_context_provider_get(hf_context *ctx, uint32_t index,
+                                  hf_provider *out, hf_error *err)
+{
+    hf_status s = hfi_context_check(ctx, err);
+    if (s != HF_OK)
+        return s;
+    if (out == NULL || out->size < sizeof *out || out->size > STRUCT_MOST)
+        return hfi_error(err, HF_E_ARGUMENT,
+                         "out is NULL, or out->size is not "
+                         "sizeof(hf_provider)");
+    if (index >= 1)
+        return hfi_error(err, HF_E_ARGUMENT,
+                         "there is no provider number %u: this machine has 1",
+                         (unsigned)index);
+    const hfi_provider *p = &ctx->cpu->provider;
+    hf_provider found = {.size = out->size};
+    memcpy(found.id, p->id, sizeof found.id);
+    memcpy(found.kind, p->kind, sizeof found.kind);
+    memcpy(found.name, p->name, sizeof found.name);
+    *out = found;
+    return HF_OK;
+}
+
 /* ---- for the layers above ------------------------------------------------- */
 
 const hfi_env *hfi_context_env(const hf_context *ctx)
