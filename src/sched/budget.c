@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Memory: which waiting job may start. Counted are the bytes of started jobs,
- * what the context holds, and scratch: the largest need of a running job times
- * the workers, or what the workers have mapped if that is more. Invariant: the
+ * what the context holds, and for each worker the largest scratch that a running
+ * job needs, or what the worker has mapped if that is more. Invariant: the
  * sum never exceeds the budget by our decision, so a job that could never fit
  * is refused at its start, and one that could waits here.
  */
@@ -22,6 +22,15 @@ static uint64_t scratch_total(const hfi_sched *s, uint64_t each)
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* What it can come to while workers still keep larger pieces of before. */
+static uint64_t scratch_now(const hfi_sched *s, uint64_t each)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->worker_count; i++)
+        sum = add(sum, larger(s->workers[i].scratch_bytes, each));
+    return sum;
 }
 
 uint64_t hfi_budget_need(const hfi_sched *s, const hfi_job_need *need)
@@ -119,7 +128,7 @@ static room find_room(const hfi_sched *s, const hf_job *job, uint64_t bytes)
     uint64_t own = job->need.scratch;
     uint64_t scratch = scratch_total(s, larger(s->max_scratch, own));
     uint64_t most = add(base, s->held);
-    if (add(most, larger(scratch, s->mapped)) <= s->budget)
+    if (add(most, scratch_now(s, larger(s->max_scratch, own))) <= s->budget)
         return ROOM;
     if (add(most, scratch) <= s->budget)
         return ROOM_SOON;
@@ -229,8 +238,8 @@ uint64_t hfi_sched_memory_used(const hfi_sched *s)
 {
     hfi_sched *m = (hfi_sched *)(uintptr_t)s; /* only for the lock */
     hfi_lock(&m->lock);
-    uint64_t scratch = larger(scratch_total(s, s->max_scratch), s->mapped);
-    uint64_t used = add(add(s->job_bytes, s->held), scratch);
+    uint64_t used = add(add(s->job_bytes, s->held),
+                        scratch_now(s, s->max_scratch));
     hfi_unlock(&m->lock);
     return used;
 }

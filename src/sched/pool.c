@@ -196,7 +196,6 @@ uint32_t hfi_worker_index(const hfi_worker *w)
 /* With the lock; the worker runs no leaf. */
 void hfi_pool_release_scratch(hfi_worker *w)
 {
-    w->sched->mapped -= w->scratch_bytes;
     hfi_scratch_unmap(w->scratch, w->scratch_bytes);
     w->scratch = NULL;
     w->scratch_bytes = 0;
@@ -214,14 +213,11 @@ static void release_if_asked(hfi_worker *w)
 {
     hfi_sched *s = w->sched;
     if (must_release(w)) {
-        void *scratch = w->scratch;
-        size_t bytes = w->scratch_bytes;
+        hfi_unlock(&s->lock);
+        hfi_scratch_unmap(w->scratch, w->scratch_bytes);
+        hfi_lock(&s->lock);
         w->scratch = NULL;
         w->scratch_bytes = 0;
-        hfi_unlock(&s->lock);
-        hfi_scratch_unmap(scratch, bytes);
-        hfi_lock(&s->lock);
-        s->mapped -= bytes;
         hfi_budget_admit(s);
     }
     w->trim = false;
@@ -232,18 +228,12 @@ void *hfi_worker_scratch(hfi_worker *w, size_t bytes)
     hfi_sched *s = w->sched;
     if (bytes <= w->scratch_bytes && w->scratch != NULL)
         return w->scratch;
+    hfi_scratch_unmap(w->scratch, w->scratch_bytes);
+    w->scratch = hfi_scratch_map(bytes);
     hfi_lock(&s->lock);
-    hfi_pool_release_scratch(w);
+    w->scratch_bytes = w->scratch != NULL ? bytes : 0;
     hfi_unlock(&s->lock);
-    void *scratch = hfi_scratch_map(bytes);
-    if (scratch == NULL)
-        return NULL;
-    hfi_lock(&s->lock);
-    w->scratch = scratch;
-    w->scratch_bytes = bytes;
-    s->mapped += bytes;
-    hfi_unlock(&s->lock);
-    return scratch;
+    return w->scratch;
 }
 
 void hfi_sched_trim(hfi_sched *s)
@@ -253,10 +243,12 @@ void hfi_sched_trim(hfi_sched *s)
     hfi_lock(&s->lock);
     for (uint32_t i = 0; i < s->worker_count; i++)
         s->workers[i].trim = true;
-    if (!s->driven)
+    if (!s->driven) {
         hfi_cond_broadcast(&s->work);
-    else if (!s->driver_busy)
-        release_if_asked(&s->workers[0]);
+    } else if (!s->driver_busy && must_release(&s->workers[0])) {
+        hfi_pool_release_scratch(&s->workers[0]);
+        hfi_budget_admit(s);
+    }
     hfi_sched_leave(s);
 }
 

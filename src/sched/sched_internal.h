@@ -106,8 +106,8 @@ struct hfi_worker {
     uint32_t index;
     bool trim; /* asked to give back scratch that nobody needs */
     hfi_thread thread;
-    void *scratch; /* only this worker touches it */
-    size_t scratch_bytes;
+    void *scratch;        /* only this worker touches it */
+    size_t scratch_bytes; /* changed with the lock */
 };
 
 struct hfi_sched {
@@ -151,7 +151,6 @@ struct hfi_sched {
     uint64_t budget;
     uint64_t job_bytes;    /* of running and suspended jobs */
     uint64_t held;         /* by the context, e.g. RandomX */
-    uint64_t mapped;       /* scratch that workers have now */
     uint64_t max_scratch;  /* largest need of a running job, per worker */
     uint32_t at_max;       /* running jobs with that need */
     uint64_t scratch_keep; /* workers with more give it back */
