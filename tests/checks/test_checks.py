@@ -183,7 +183,8 @@ class Layers(Case):
             ("include/holdfast/x.h", '#include "holdfast/base.h"', "public"),
             ("include/holdfast/x.h", "#include <pthread.h>", "public"),
             ("cli/x.c", '#include "base/base.h"', "stands on"),
-            ("bench/x.c", '#include "kernel/kernel.h"', "stands on"),
+            ("bench/x.c", '#include "kernel/private.h"', "stands on"),
+            ("compat/x.c", '#include "kernel/kernel.h"', "stands on"),
             ("cli/x.c", '#include "../src/base/base.h"', "reaches into src"),
             ("device/main.c", '#include "space/space.h"', "stands on"),
             ("src/space/sources.cmake", 'set(X "-mavx2")', "ISA flags"),
@@ -191,6 +192,10 @@ class Layers(Case):
              "ISA flags"),
         ]:
             self.fault(name, line, expected)
+
+    def test_bench_may_measure_inside(self):
+        self.tree.write("bench/x.c", C + '#include "kernel/kernel.h"\n')
+        self.good("check_layers")
 
     def test_pow_may_probe_pages(self):
         self.tree.add("src/pow/pow.c", "void *p = mmap(0);\n")
