@@ -147,6 +147,12 @@ static void null_is_an_error_or_nothing(void **state)
     assert_false(hf_context_next_log(NULL, &r));
     assert_false(hf_context_run(NULL, 5));
     assert_int_equal(hf_context_get_info(NULL, &info), HF_E_ARGUMENT);
+    hf_provider provider = {.size = sizeof provider};
+    assert_int_equal(hf_context_provider_count(NULL), 0);
+    assert_int_equal(hf_context_provider_get(NULL, 0, &provider, &err),
+                     HF_E_ARGUMENT);
+    assert_int_equal(hf_context_provider_get(NULL, 0, &provider, NULL),
+                     HF_E_ARGUMENT);
     assert_int_equal(hf_job_progress(NULL, &p), HF_E_ARGUMENT);
     assert_int_equal(hf_job_wait(NULL, 5, &err), HF_E_ARGUMENT);
     assert_non_null(strstr(err.message, "job is NULL"));
@@ -159,6 +165,8 @@ static void null_is_an_error_or_nothing(void **state)
     assert_false(hf_context_next(ctx, NULL));
     assert_false(hf_context_next_log(ctx, NULL));
     assert_int_equal(hf_context_get_info(ctx, NULL), HF_E_ARGUMENT);
+    assert_int_equal(hf_context_provider_get(ctx, 0, NULL, &err),
+                     HF_E_ARGUMENT);
     kit_plan plan = {.fail = HF_E_IO};
     hf_job *job = NULL;
     assert_int_equal(kit_start(&job, hfi_context_sched(ctx), &plan, NULL, NULL),
@@ -307,6 +315,26 @@ static void info_shows_numbers_and_their_origin(void **state)
     assert_int_equal(run_one(ctx), HF_OK);
     hf_context_close(ctx);
     assert_int_equal(atomic_load(&counter.live), 0);
+}
+
+static void the_cpu_is_the_last_provider(void **state)
+{
+    (void)state;
+    hf_context_opts o = small_opts();
+    hf_context *ctx = open_with(&o);
+    uint32_t count = hf_context_provider_count(ctx);
+    assert_true(count >= 1);
+    hf_provider p = {.size = sizeof p};
+    hf_error err = {0};
+    assert_int_equal(hf_context_provider_get(ctx, count - 1, &p, &err), HF_OK);
+    assert_string_equal(p.id, "cpu");
+    assert_string_equal(p.kind, "cpu");
+    assert_int_equal(hf_context_provider_get(ctx, count, &p, &err),
+                     HF_E_ARGUMENT);
+    assert_non_null(strstr(err.message, "no provider number"));
+    p.size--;
+    assert_int_equal(hf_context_provider_get(ctx, 0, &p, &err), HF_E_ARGUMENT);
+    hf_context_close(ctx);
 }
 
 /* ---- nothing stays behind ------------------------------------------------ */
@@ -557,6 +585,9 @@ static int in_a_forked_child(void *arg)
     CHECK(!hf_context_next_log(f->ctx, &r));
     CHECK(!hf_context_run(f->ctx, 10));
     CHECK(hf_context_get_info(f->ctx, &info) == HF_E_STATE);
+    hf_provider provider = {.size = sizeof provider};
+    CHECK(hf_context_provider_count(f->ctx) == 0);
+    CHECK(hf_context_provider_get(f->ctx, 0, &provider, &err) == HF_E_STATE);
     hf_context_cancel_all(f->ctx);
     hf_context_trim(f->ctx);
     CHECK(kit_start(&job, hfi_context_sched(f->ctx), &plan, NULL, &err) ==
@@ -854,6 +885,7 @@ int main(void)
         cmocka_unit_test(larger_options_are_accepted_if_zero),
         cmocka_unit_test(kernels_can_be_forced),
         cmocka_unit_test(info_shows_numbers_and_their_origin),
+        cmocka_unit_test(the_cpu_is_the_last_provider),
         cmocka_unit_test(open_and_close_a_hundred_times),
         cmocka_unit_test(the_process_ends),
         cmocka_unit_test(every_failing_allocation_is_clean),
