@@ -22,8 +22,7 @@ hfi_judge_plan hfi_judge_plan_for(const hfi_kernels *kernels, uint32_t log_n,
     const hfi_label_shape *shape = NULL;
     for (uint32_t i = 0; i < k->shape_count; i++) {
         size_t bytes = hfi_label_scratch_bytes(&k->shapes[i], log_n);
-        if (bytes == 0 || bytes > MAX_SCRATCH ||
-            k->shapes[i].lanes > MAX_LANES)
+        if (bytes == 0 || bytes > MAX_SCRATCH || k->shapes[i].lanes > MAX_LANES)
             continue;
         shape = &k->shapes[i];
         if (shape->lanes >= share)
@@ -126,7 +125,8 @@ hf_status hfi_judge_init(hfi_judge *j, hfi_sched *sched, hf_error *err)
     if (j->plan.scratch == 0)
         return hfi_error(err, HF_E_MEMORY,
                          "labels with N = 2^%u need more memory than there "
-                         "are addresses", j->log_n);
+                         "are addresses",
+                         j->log_n);
     hfi_space_commitment(j->commitment, p->node_id, p->commitment_atx_id);
     hfi_space_group_key(key, p->challenge, group, p->pow);
     aes->expand(&j->group, key);
@@ -140,8 +140,8 @@ hf_status hfi_judge_init(hfi_judge *j, hfi_sched *sched, hf_error *err)
     if (j->count > SIZE_MAX ||
         !(j->values = hfi_calloc(hfi_sched_env(sched), (size_t)j->count,
                                  sizeof *j->values)))
-        return hfi_error(err, HF_E_MEMORY, "no memory to check %" PRIu64
-                         " labels", j->count);
+        return hfi_error(err, HF_E_MEMORY,
+                         "no memory to check %" PRIu64 " labels", j->count);
     return hfi_loop_init(&j->loop, sched, err);
 }
 
@@ -171,7 +171,6 @@ void hfi_judge_reason(const hfi_judge *j, uint64_t place, char *out,
         snprintf(out, bytes, "top byte %" PRIu64 ", wanted at most %" PRIu64,
                  got >> 56, wanted >> 56);
     else
-        snprintf(out, bytes,
-                 "low 56 bits %" PRIu64 ", wanted below %" PRIu64,
+        snprintf(out, bytes, "low 56 bits %" PRIu64 ", wanted below %" PRIu64,
                  got & UINT64_MAX >> 8, wanted & UINT64_MAX >> 8);
 }

@@ -14,8 +14,8 @@
 /* How labels are computed here: the shape for so many, its scratch. */
 typedef struct hfi_judge_plan {
     const hfi_label_shape *shape;
-    uint64_t grain;   /* labels of one piece */
-    size_t scratch;   /* bytes of each worker; 0: does not fit */
+    uint64_t grain; /* labels of one piece */
+    size_t scratch; /* bytes of each worker; 0: does not fit */
 } hfi_judge_plan;
 
 hfi_judge_plan hfi_judge_plan_for(const hfi_kernels *kernels, uint32_t log_n,
@@ -30,8 +30,8 @@ typedef struct hfi_judge {
     const hf_space_proof *proof;
     const hfi_kernels *kernels;
     uint32_t log_n;
-    uint32_t bits;       /* of a packed index */
-    uint64_t difficulty; /* of the labels */
+    uint32_t bits;             /* of a packed index */
+    uint64_t difficulty;       /* of the labels */
     const uint64_t *positions; /* in checking order; NULL: first, first + 1 */
     uint64_t first;
     uint64_t count;

@@ -190,8 +190,7 @@ hf_status hfi_space_subset(uint64_t **out, size_t *count, const hfi_env *env,
     hfi_blake3_init(&d.hash);
     for (size_t i = 0; i < parts; i++)
         if (seed_parts[i].bytes > 0)
-            hfi_blake3_update(&d.hash, seed_parts[i].data,
-                              seed_parts[i].bytes);
+            hfi_blake3_update(&d.hash, seed_parts[i].data, seed_parts[i].bytes);
     for (uint64_t i = 0; k3 > 0 && i < n; i++)
         list[i] = i;
     for (uint64_t i = 0; i < k3; i++) {

@@ -18,9 +18,9 @@
 static const hfi_env no_context = {0};
 
 static const char *const member_names[] = {
-    "version",           "nonce",     "indices",        "pow",
-    "challenge",         "node_id",   "commitment_atx_id",
-    "num_units",         "labels_per_unit"};
+    "version",        "nonce",   "indices",           "pow",
+    "challenge",      "node_id", "commitment_atx_id", "num_units",
+    "labels_per_unit"};
 
 typedef struct reader {
     const char *what;
@@ -49,9 +49,9 @@ static const char *shown(const hfi_json *node)
 static hf_status wrong(const reader *r, const char *key, const hfi_json *node,
                        const char *allowed)
 {
-    return hfi_error(r->err, HF_E_FORMAT,
-                     "%s: %s is %.40s%s; allowed is %s", r->what, key,
-                     shown(node), node->length > 40 ? "..." : "", allowed);
+    return hfi_error(r->err, HF_E_FORMAT, "%s: %s is %.40s%s; allowed is %s",
+                     r->what, key, shown(node), node->length > 40 ? "..." : "",
+                     allowed);
 }
 
 static hf_status find(const reader *r, const char *key, const hfi_json **node)
@@ -115,9 +115,8 @@ static hf_status read_id(const reader *r, const char *key, uint8_t out[32])
 {
     const hfi_json *node;
     hf_status s = find(r, key, &node);
-    if (s == HF_OK &&
-        (node->type != HFI_JSON_STRING ||
-         !hfi_hex_decode(out, 32, node->text, node->length)))
+    if (s == HF_OK && (node->type != HFI_JSON_STRING ||
+                       !hfi_hex_decode(out, 32, node->text, node->length)))
         s = wrong(r, key, node, "a string of 64 hex digits");
     return s;
 }
@@ -270,8 +269,8 @@ hf_status hf_space_proof_format(const hf_space_proof *proof, char *buffer,
     if (!proof || !need || (!buffer && capacity > 0) ||
         (!proof->indices && proof->indices_bytes > 0))
         return hfi_error(err, HF_E_ARGUMENT, "%s is NULL",
-                         !proof  ? "proof"
-                         : !need ? "need"
+                         !proof                    ? "proof"
+                         : !need                   ? "need"
                          : !buffer && capacity > 0 ? "buffer"
                                                    : "proof->indices");
     char head[PART], tail[PART];
@@ -289,7 +288,8 @@ hf_status hf_space_proof_format(const hf_space_proof *proof, char *buffer,
     if (capacity < *need)
         return hfi_error(err, HF_E_MEMORY,
                          "the proof as text needs %zu bytes, the buffer has "
-                         "%zu", *need, capacity);
+                         "%zu",
+                         *need, capacity);
     memcpy(buffer, head, head_bytes);
     hfi_hex_encode(buffer + head_bytes, proof->indices, proof->indices_bytes);
     memcpy(buffer + head_bytes + hex, tail, tail_bytes + 1);

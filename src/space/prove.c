@@ -55,7 +55,7 @@ typedef struct proving {
     hfi_pow_search search;
     uint32_t first_group; /* of the round */
     uint32_t groups;
-    uint32_t worked;      /* groups whose work is done */
+    uint32_t worked;       /* groups whose work is done */
     uint64_t group_hashes; /* to be expected for one */
     uint64_t pows[ALL_GROUPS];
     hfi_pass pass;
@@ -84,7 +84,8 @@ static hf_status check_parameters(const proving *p, uint64_t *difficulty,
     if (!hfi_space_proving_difficulty(difficulty, p->k1, labels))
         return hfi_error(err, HF_E_ARGUMENT,
                          "k1 is %" PRIu32 ", and the set has %" PRIu64
-                         " labels: k1 must be smaller", p->k1, labels);
+                         " labels: k1 must be smaller",
+                         p->k1, labels);
     if (p->k2 > labels)
         return hfi_error(err, HF_E_NOT_FOUND,
                          "k2 is %" PRIu32 ", and the set has %" PRIu64
@@ -195,16 +196,16 @@ static hf_status work_done(proving *p, hf_job *job, hf_error *err)
 
 /* ---- the proof and its check --------------------------------------------------- */
 
-static hf_status make_proof(proving *p, uint32_t nonce,
-                            const uint64_t *indices, hf_error *err)
+static hf_status make_proof(proving *p, uint32_t nonce, const uint64_t *indices,
+                            hf_error *err)
 {
     const hf_space_meta *m = &p->set.meta;
     uint32_t bits = hfi_space_index_bits(p->set.layout.labels_total);
     size_t bytes;
     if (!hfi_space_packed_bytes(&bytes, bits, p->k2) ||
         !(p->indices = hfi_calloc(hfi_sched_env(p->sched), bytes, 1)))
-        return hfi_error(err, HF_E_MEMORY,
-                         "no memory for %" PRIu32 " indices", p->k2);
+        return hfi_error(err, HF_E_MEMORY, "no memory for %" PRIu32 " indices",
+                         p->k2);
     hfi_space_pack(p->indices, bits, indices, p->k2);
     hf_space_proof *proof = &p->proof;
     proof->nonce = nonce;
@@ -257,14 +258,14 @@ static hf_status bad_label(const proving *p, uint64_t place, hf_error *err)
 {
     uint64_t label = hfi_judge_label(&p->judge, place);
     uint64_t file = label / p->set.layout.labels_per_file;
-    uint64_t offset =
-        label % p->set.layout.labels_per_file * HFI_LABEL_BYTES;
+    uint64_t offset = label % p->set.layout.labels_per_file * HFI_LABEL_BYTES;
     hfi_error(err, HF_E_FORMAT, "in folder %s", p->set.dir);
-    return hfi_error_wrap(
-        err, HF_E_FORMAT,
-        "label %" PRIu64 " is wrong, at byte %" PRIu64 " of postdata_%" PRIu64
-        ".bin: no proof can use it; move that file away and initialise files %"
-        PRIu64 " to %" PRIu64 " again", label, offset, file, file, file);
+    return hfi_error_wrap(err, HF_E_FORMAT,
+                          "label %" PRIu64 " is wrong, at byte %" PRIu64
+                          " of postdata_%" PRIu64
+                          ".bin: no proof can use it; move that file away and "
+                          "initialise files %" PRIu64 " to %" PRIu64 " again",
+                          label, offset, file, file, file);
 }
 
 static hf_status conclude_check(proving *p, const hf_job *job, hf_error *err)
@@ -392,14 +393,14 @@ static hf_status check_options(const hf_space_prove_opts *o, hf_error *err)
         o->nonces > HF_SPACE_MAX_NONCES)
         return hfi_error(err, HF_E_ARGUMENT,
                          "nonces is %" PRIu32 ": it must be a multiple of %u, "
-                         "from %u to %u", o->nonces, HFI_NONCES_PER_GROUP,
-                         HFI_NONCES_PER_GROUP, HF_SPACE_MAX_NONCES);
-    if (n != 0 && (n < 2 || (n & (n - 1)) != 0 ||
-                   n >> HFI_LABEL_MAX_LOG_N > 1))
+                         "from %u to %u",
+                         o->nonces, HFI_NONCES_PER_GROUP, HFI_NONCES_PER_GROUP,
+                         HF_SPACE_MAX_NONCES);
+    if (n != 0 && (n < 2 || (n & (n - 1)) != 0 || n >> HFI_LABEL_MAX_LOG_N > 1))
         return hfi_error(err, HF_E_ARGUMENT,
                          "scrypt_n is %" PRIu64
-                         ": it must be a power of two from 2 to 2^%u", n,
-                         HFI_LABEL_MAX_LOG_N);
+                         ": it must be a power of two from 2 to 2^%u",
+                         n, HFI_LABEL_MAX_LOG_N);
     if ((unsigned)o->randomx > HF_SPACE_RANDOMX_LIGHT)
         return hfi_error(err, HF_E_ARGUMENT,
                          "opts->randomx is %u, wanted 0 to 2",
@@ -493,7 +494,9 @@ hf_status hf_space_prove_start(hf_context *ctx, hf_job **job, const char *dir,
     hf_status s = hfi_context_check(ctx, err);
     if (s == HF_OK && (!job || !dir || !challenge))
         s = hfi_error(err, HF_E_ARGUMENT, "%s is NULL",
-                      !job ? "job" : !dir ? "dir" : "challenge");
+                      !job   ? "job"
+                      : !dir ? "dir"
+                             : "challenge");
     if (s == HF_OK)
         s = start(ctx, job, dir, challenge, opts ? opts : &defaults, err);
     if (s != HF_OK)
@@ -501,8 +504,8 @@ hf_status hf_space_prove_start(hf_context *ctx, hf_job **job, const char *dir,
     return HF_OK;
 }
 
-hf_status hf_space_prove_result(const hf_job *job,
-                                const hf_space_proof **proof, hf_error *err)
+hf_status hf_space_prove_result(const hf_job *job, const hf_space_proof **proof,
+                                hf_error *err)
 {
     if (!job || !proof)
         return hfi_error(err, HF_E_ARGUMENT, "%s is NULL",

@@ -51,8 +51,8 @@ typedef struct hfi_pass {
     /* ---- */
     uint32_t first_group;
     uint32_t groups;
-    hfi_scan *scans;       /* one a group */
-    hfi_prove_hits *hits;  /* one a nonce */
+    hfi_scan *scans;      /* one a group */
+    hfi_prove_hits *hits; /* one a nonce */
     /* Groups that can still have the lowest winning nonce: the first so many.
      * Falls as nonces win; only the step changes it. */
     _Atomic uint32_t open_groups;

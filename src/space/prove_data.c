@@ -17,32 +17,34 @@ static void warn_surplus(const hfi_prove_set *set, const hfi_env *env,
              "%s: the set has %" PRIu32 " files, and %" PRIu32
              " more lie above them, up to postdata_%" PRIu32
              ".bin: those are left alone and take no part",
-             set->dir, set->layout.files, files->surplus,
-             files->surplus_last);
+             set->dir, set->layout.files, files->surplus, files->surplus_last);
 }
 
 static hf_status check_file(const hfi_prove_set *set,
                             const hfi_space_file *file, uint32_t number,
                             hf_error *err)
 {
-    uint64_t wanted =
-        hfi_layout_file_labels(&set->layout, number) * HFI_LABEL_BYTES;
+    uint64_t wanted = hfi_layout_file_labels(&set->layout, number) *
+                      HFI_LABEL_BYTES;
     if (file->present && file->bytes == wanted)
         return HF_OK;
     if (!file->present)
         hfi_error(err, HF_E_STATE,
                   "postdata_%" PRIu32 ".bin is missing: wanted %" PRIu64
-                  " bytes; initialise the set to its end", number, wanted);
+                  " bytes; initialise the set to its end",
+                  number, wanted);
     else if (file->bytes < wanted)
         hfi_error(err, HF_E_STATE,
-                  "postdata_%" PRIu32 ".bin has %" PRIu64 " bytes, wanted %"
-                  PRIu64 ": initialise the set to its end", number,
-                  file->bytes, wanted);
+                  "postdata_%" PRIu32 ".bin has %" PRIu64
+                  " bytes, wanted %" PRIu64 ": initialise the set to its end",
+                  number, file->bytes, wanted);
     else
         hfi_error(err, HF_E_STATE,
-                  "postdata_%" PRIu32 ".bin has %" PRIu64 " bytes, wanted %"
-                  PRIu64 ": too long, so the metadata or the file are of "
-                  "another set", number, file->bytes, wanted);
+                  "postdata_%" PRIu32 ".bin has %" PRIu64
+                  " bytes, wanted %" PRIu64
+                  ": too long, so the metadata or the file are of "
+                  "another set",
+                  number, file->bytes, wanted);
     return hfi_error_wrap(err, HF_E_STATE, "the data in %s are not complete",
                           set->dir);
 }
@@ -72,7 +74,7 @@ hf_status hfi_prove_set_open(hfi_prove_set *set, const hfi_env *env,
     if (s == HF_OK)
         s = check_files(set, env, err);
     if (s == HF_OK)
-        s = hfi_space_scrypt_n(&set->log_n, env, kernels, set->dir,
-                               &set->meta, scrypt_n, err);
+        s = hfi_space_scrypt_n(&set->log_n, env, kernels, set->dir, &set->meta,
+                               scrypt_n, err);
     return s;
 }

@@ -23,11 +23,7 @@ enum {
 /* A chunk is made smaller where its hits would take more than this. */
 #define CHUNK_HITS (UINT64_C(1) << 19)
 
-typedef enum slot_state {
-    SLOT_FREE,
-    SLOT_READING,
-    SLOT_SCANNING
-} slot_state;
+typedef enum slot_state { SLOT_FREE, SLOT_READING, SLOT_SCANNING } slot_state;
 
 typedef struct slot_leaf {
     hfi_leaf leaf; /* first: the leaf finds its slot by it */
@@ -93,8 +89,10 @@ static bool read_leaf(hfi_leaf *leaf, hfi_worker *worker)
     hf_status status = read_chunk(s, &err);
     if (status == HF_OK)
         return false;
-    hfi_error_wrap(&err, status, "cannot read %" PRIu32 " labels at byte %"
-                   PRIu64 " of postdata_%" PRIu64 ".bin", s->labels, s->offset,
+    hfi_error_wrap(&err, status,
+                   "cannot read %" PRIu32 " labels at byte %" PRIu64
+                   " of postdata_%" PRIu64 ".bin",
+                   s->labels, s->offset,
                    s->first / s->pass->set->layout.labels_per_file);
     hfi_job_fail(leaf->job, &err);
     return false;
@@ -106,9 +104,8 @@ static bool keep_hits(hfi_prove_slot *s, const uint32_t *found, size_t count)
 {
     if (s->hit_count + count > s->hit_capacity) {
         size_t capacity = 2 * (s->hit_count + count);
-        uint64_t *grown =
-            hfi_grow(hfi_sched_env(s->pass->sched), s->hits, s->hit_count,
-                     capacity, sizeof *grown);
+        uint64_t *grown = hfi_grow(hfi_sched_env(s->pass->sched), s->hits,
+                                   s->hit_count, capacity, sizeof *grown);
         if (!grown)
             return false;
         s->hits = grown;
@@ -128,9 +125,9 @@ static bool scan_unit(hfi_prove_slot *s, uint32_t *found)
     const hfi_pass *p = s->pass;
     uint32_t left = s->labels - s->block;
     uint32_t labels = left < BLOCK_LABELS ? left : BLOCK_LABELS;
-    size_t count = p->aes->scan(
-        &p->scans[s->group], s->data + (size_t)s->block * HFI_LABEL_BYTES,
-        labels, found);
+    size_t count = p->aes->scan(&p->scans[s->group],
+                                s->data + (size_t)s->block * HFI_LABEL_BYTES,
+                                labels, found);
     if (count > 0 && !keep_hits(s, found, count))
         return false;
     if (++s->group >= atomic_load(&p->open_groups)) {
@@ -173,8 +170,7 @@ static hf_status make_room(hfi_pass *p, hfi_prove_hits *h, hf_error *err)
     uint64_t *grown = hfi_grow(hfi_sched_env(p->sched), h->index, h->count,
                                capacity, sizeof *grown);
     if (!grown)
-        return hfi_error(err, HF_E_MEMORY,
-                         "no memory for the hits of a nonce");
+        return hfi_error(err, HF_E_MEMORY, "no memory for the hits of a nonce");
     h->index = grown;
     h->capacity = capacity;
     return HF_OK;

@@ -80,8 +80,8 @@ static void judge_options(verification *v)
     if (k2 == 0)
         invalid(v, "k2 is 0, wanted at least 1");
     else if (v->mode == HF_SPACE_VERIFY_ONE && v->index >= k2)
-        invalid(v, "index is %" PRIu64 ", wanted below k2 = %" PRIu32,
-                v->index, k2);
+        invalid(v, "index is %" PRIu64 ", wanted below k2 = %" PRIu32, v->index,
+                k2);
     else if (v->mode == HF_SPACE_VERIFY_SUBSET && v->k3 > k2)
         invalid(v, "k3 is %" PRIu64 ", wanted at most k2 = %" PRIu32, v->k3,
                 k2);
@@ -156,22 +156,26 @@ static void judge_list(verification *v)
     uint32_t k1 = v->network.k1, k2 = v->network.k2;
     size_t wanted = 0;
     if (per_unit > UINT64_MAX / p->num_units) {
-        invalid(v, "labels_per_unit is %" PRIu64 ": times num_units, %" PRIu32
-                ", it exceeds 64 bits", per_unit, p->num_units);
+        invalid(v,
+                "labels_per_unit is %" PRIu64 ": times num_units, %" PRIu32
+                ", it exceeds 64 bits",
+                per_unit, p->num_units);
         return;
     }
     v->labels_total = per_unit * p->num_units;
     v->judge.bits = hfi_space_index_bits(v->labels_total);
     if (!hfi_space_packed_bytes(&wanted, v->judge.bits, k2) ||
         wanted != p->indices_bytes)
-        invalid(v, "indices have %zu bytes, wanted %zu for k2 = %" PRIu32
-                " of %" PRIu32 " bits", p->indices_bytes, wanted, k2,
-                v->judge.bits);
+        invalid(v,
+                "indices have %zu bytes, wanted %zu for k2 = %" PRIu32
+                " of %" PRIu32 " bits",
+                p->indices_bytes, wanted, k2, v->judge.bits);
     else if (!hfi_space_proving_difficulty(&v->judge.difficulty, k1,
                                            v->labels_total))
-        invalid(v, "num_units and labels_per_unit give %" PRIu64
-                " labels, wanted more than k1 = %" PRIu32, v->labels_total,
-                k1);
+        invalid(v,
+                "num_units and labels_per_unit give %" PRIu64
+                " labels, wanted more than k1 = %" PRIu32,
+                v->labels_total, k1);
 }
 
 typedef struct listed {
@@ -201,8 +205,8 @@ static void judge_repeats(verification *v, listed *list, size_t count)
     if (first == UINT64_MAX)
         return;
     char why[64];
-    snprintf(why, sizeof why, "repeats position %" PRIu64
-             ", wanted distinct labels", other);
+    snprintf(why, sizeof why,
+             "repeats position %" PRIu64 ", wanted distinct labels", other);
     invalid_index(v, first, label, why);
 }
 
@@ -372,12 +376,10 @@ static hf_status check_arguments(const hf_space_proof *p,
         return hfi_error(err, HF_E_ARGUMENT, "%s is NULL",
                          p ? "opts" : "proof");
     if (o->size != sizeof *o || o->network.size != sizeof o->network)
-        return hfi_error(err, HF_E_ARGUMENT,
-                         "opts->%s is %zu, wanted %zu",
+        return hfi_error(err, HF_E_ARGUMENT, "opts->%s is %zu, wanted %zu",
                          o->size != sizeof *o ? "size" : "network.size",
                          o->size != sizeof *o ? o->size : o->network.size,
-                         o->size != sizeof *o ? sizeof *o
-                                              : sizeof o->network);
+                         o->size != sizeof *o ? sizeof *o : sizeof o->network);
     if (!p->indices && p->indices_bytes > 0)
         return hfi_error(err, HF_E_ARGUMENT,
                          "proof->indices is NULL with %zu bytes",
@@ -403,8 +405,7 @@ static hf_status copy_proof(verification **out, hfi_sched *sched,
 {
     uint64_t longest = ((uint64_t)o->network.k2 + 1) * 8;
     size_t bytes = p->indices_bytes <= longest ? p->indices_bytes : 0;
-    verification *v =
-        hfi_calloc(hfi_sched_env(sched), 1, sizeof *v + bytes);
+    verification *v = hfi_calloc(hfi_sched_env(sched), 1, sizeof *v + bytes);
     if (!v)
         return hfi_error(err, HF_E_MEMORY,
                          "no memory to verify a proof of %zu bytes", bytes);
@@ -484,8 +485,7 @@ static hf_status start(hf_context *ctx, const hfi_job_class *class,
 
 hf_status hf_space_verify_start(hf_context *ctx, hf_job **job,
                                 const hf_space_proof *proof,
-                                const hf_space_verify_opts *opts,
-                                hf_error *err)
+                                const hf_space_verify_opts *opts, hf_error *err)
 {
     hf_status s = hfi_context_check(ctx, err);
     if (s == HF_OK && !job)

@@ -19,8 +19,8 @@ static void read_proof(record *r, const hfi_json *n)
     if (hfi_json_member(n, "pow"))
         p->pow = vectors_u64(n, "pow");
     if (hfi_json_member(n, "indices")) {
-        p->indices_bytes =
-            vectors_hex(n, "indices", r->indices, sizeof r->indices);
+        p->indices_bytes = vectors_hex(n, "indices", r->indices,
+                                       sizeof r->indices);
         p->indices = r->indices;
     }
 }
@@ -105,8 +105,7 @@ void record_change(record *r, const hfi_json *check)
     } else if (strcmp(name, "subset") == 0) {
         r->opts.mode = HF_SPACE_VERIFY_SUBSET;
         r->opts.k3 = vectors_u64(mode, "k3");
-        r->opts.seed_bytes =
-            vectors_hex(mode, "seed", r->seed, sizeof r->seed);
+        r->opts.seed_bytes = vectors_hex(mode, "seed", r->seed, sizeof r->seed);
         r->opts.seed = r->seed;
     } else {
         assert_string_equal(name, "all");

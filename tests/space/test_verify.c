@@ -87,11 +87,10 @@ static void every_work_verdict_matches(void **state)
     for (const hfi_json *n = vectors_member(v.root, "verdicts")->child; n;
          n = n->next, count++) {
         record r = {.opts.size = sizeof r.opts};
-        r.opts.network =
-            (hf_space_network){.size = sizeof r.opts.network,
-                               .max_units = 1,
-                               .labels_per_unit = 100,
-                               .scrypt_n = 2};
+        r.opts.network = (hf_space_network){.size = sizeof r.opts.network,
+                                            .max_units = 1,
+                                            .labels_per_unit = 100,
+                                            .scrypt_n = 2};
         vectors_hex_exact(n, "difficulty", r.opts.network.pow_difficulty, 32);
         r.proof.num_units = 1;
         r.proof.labels_per_unit = 100;
@@ -127,8 +126,7 @@ static void refused(const record *r, hf_space_verdict_kind kind,
                     const char *first, const char *second)
 {
     hf_space_verdict v = verdict_of(shared, r);
-    if (v.kind != kind || !strstr(v.reason, first) ||
-        !strstr(v.reason, second))
+    if (v.kind != kind || !strstr(v.reason, first) || !strstr(v.reason, second))
         fail_msg("kind %d, \"%s\"; wanted %d with \"%s\" and \"%s\"",
                  (int)v.kind, v.reason, (int)kind, first, second);
 }
@@ -173,7 +171,7 @@ static void set_index(record *r, uint64_t at, uint64_t value)
 {
     for (uint32_t bit = 0; bit < 10; bit++) {
         uint64_t i = at * 10 + bit;
-        r->indices[i / 8] &= (uint8_t)~(1u << i % 8);
+        r->indices[i / 8] &= (uint8_t) ~(1u << i % 8);
         if (value >> bit & 1)
             r->indices[i / 8] |= (uint8_t)(1u << i % 8);
     }
@@ -218,8 +216,8 @@ static void strict_about_proofs(void **state)
     strict_alone_refuses(&r, HF_SPACE_INVALID, "padding", "wanted 0");
     record_copy(&r, &good);
     set_index(&r, 36, 40);
-    strict_alone_refuses(&r, HF_SPACE_INVALID_INDEX,
-                         "label 40 at position 36", "repeats position 0");
+    strict_alone_refuses(&r, HF_SPACE_INVALID_INDEX, "label 40 at position 36",
+                         "repeats position 0");
     record_copy(&r, &good);
     set_index(&r, 3, 512);
     r.opts.mode = HF_SPACE_VERIFY_ONE;
@@ -277,8 +275,8 @@ static void sizes_without_end(void **state)
     (void)state;
     record r;
     record_copy(&r, &good);
-    r.opts.network.labels_per_unit = r.proof.labels_per_unit =
-        UINT64_MAX / 2 + 1;
+    r.opts.network.labels_per_unit = r.proof.labels_per_unit = UINT64_MAX / 2 +
+                                                               1;
     refused(&r, HF_SPACE_INVALID, "labels_per_unit", "64 bits");
     record_copy(&r, &good);
     r.opts.network.k2 = UINT32_MAX;
@@ -351,8 +349,9 @@ static void many_at_once(void **state)
     record_copy(&r, &good);
     for (uint32_t i = 0; i < COUNT; i++) {
         r.proof.nonce ^= 1; /* every other one is bad */
-        assert_int_equal(hf_space_verify_start(shared, &jobs[i], &r.proof,
-                                               &r.opts, &err), HF_OK);
+        assert_int_equal(
+            hf_space_verify_start(shared, &jobs[i], &r.proof, &r.opts, &err),
+            HF_OK);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
         hf_space_verdict v = {.size = sizeof v};
@@ -371,8 +370,9 @@ static void cancel_and_free_at_any_time(void **state)
     for (int i = 0; i < 60; i++) {
         hf_job *job = NULL;
         struct timespec wait = {.tv_nsec = i * 700000};
-        assert_int_equal(hf_space_verify_start(shared, &job, &good.proof,
-                                               &good.opts, &err), HF_OK);
+        assert_int_equal(
+            hf_space_verify_start(shared, &job, &good.proof, &good.opts, &err),
+            HF_OK);
         nanosleep(&wait, NULL);
         hf_job_cancel(job);
         if (i % 2) {

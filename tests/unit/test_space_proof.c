@@ -66,7 +66,8 @@ static void vrf_difficulties_match(void **state)
          n = n->next, count++) {
         uint8_t difficulty[32], got[32];
         vectors_hex_exact(n, "difficulty", difficulty, 32);
-        assert_true(hfi_space_vrf_difficulty(got, vectors_u64(n, "num_labels")));
+        assert_true(
+            hfi_space_vrf_difficulty(got, vectors_u64(n, "num_labels")));
         assert_memory_equal(got, difficulty, 32);
     }
     assert_int_equal(count, 18);
@@ -192,8 +193,7 @@ static void one_packing_matches(const hfi_json *n)
     assert_memory_equal(got, packed, bytes);
     assert_int_equal(got[bytes], 0x5a);
     size_t at = 0;
-    for (const hfi_json *i = list_of(n, "unpacked_again"); i;
-         i = i->next, at++)
+    for (const hfi_json *i = list_of(n, "unpacked_again"); i; i = i->next, at++)
         assert_true(hfi_space_unpack(packed, bits, at) == vectors_u64_of(i));
     assert_int_equal(at, indices_count);
     free(got);
@@ -274,16 +274,19 @@ static void subset_borders(void **state)
     size_t count = 7;
     hf_error err;
     hfi_bytes no_seed = {NULL, 0};
-    assert_int_equal(hfi_space_subset(&picked, &count, &plain_env, &no_seed, 1,
-                                      0, 5, &err), HF_OK);
+    assert_int_equal(
+        hfi_space_subset(&picked, &count, &plain_env, &no_seed, 1, 0, 5, &err),
+        HF_OK);
     assert_int_equal(count, 0);
     hfi_free(&plain_env, picked);
     assert_int_equal(hfi_space_subset(&picked, &count, &plain_env, &no_seed, 1,
-                                      UINT64_MAX, 0, &err), HF_OK);
+                                      UINT64_MAX, 0, &err),
+                     HF_OK);
     assert_int_equal(count, 0);
     hfi_free(&plain_env, picked);
     assert_int_equal(hfi_space_subset(&picked, &count, &plain_env, &no_seed, 1,
-                                      65535, 65535, &err), HF_OK);
+                                      65535, 65535, &err),
+                     HF_OK);
     assert_int_equal(count, 65535);
     uint8_t *seen = calloc(65535, 1);
     assert_non_null(seen);
@@ -295,7 +298,8 @@ static void subset_borders(void **state)
     hfi_free(&plain_env, picked);
     /* Where the present tools end the process. */
     assert_int_equal(hfi_space_subset(&picked, &count, &plain_env, &no_seed, 1,
-                                      65536, 3, &err), HF_E_ARGUMENT);
+                                      65536, 3, &err),
+                     HF_E_ARGUMENT);
     assert_non_null(strstr(err.message, "65536"));
     assert_non_null(strstr(err.message, "65535"));
 }
