@@ -477,6 +477,7 @@ static hf_status open_set(hfi_init_run *r, hf_error *err)
     if (s != HF_OK)
         return s;
     if (!work_to_do(r)) {
+        hfi_files_tidy(r);
         r->phase = HFI_INIT_END;
         return HF_OK;
     }

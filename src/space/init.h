@@ -297,6 +297,8 @@ bool hfi_check_label(const hfi_label_kernel *kernel, const hfi_label_run *run,
 hf_status hfi_files_claim(hfi_init_run *r, hf_error *err);
 /* The same for what checks have cut: missing labels are pending. */
 hf_status hfi_files_note_missing(hfi_init_run *r, hf_error *err);
+/* Removes what a killed process left, where there is nothing else to do. */
+void hfi_files_tidy(hfi_init_run *r);
 /* Cuts a file of the range to so many labels. */
 hf_status hfi_files_cut(hfi_init_run *r, uint32_t file, uint64_t labels,
                         hf_error *err);

@@ -177,14 +177,40 @@ hf_status hfi_files_note_missing(hfi_init_run *r, hf_error *err)
 }
 
 /* A process that was killed may have left one of these. */
-static void remove_temporary(hfi_init_run *r, const char *name)
+static const char *const left_over[] = {"." HFI_META_NAME ".tmp",
+                                        "." HFI_SIDECAR_NAME ".tmp"};
+
+static bool is_there(hfi_init_run *r, const char *name, char **path)
 {
-    hfi_path_kind kind;
-    char *path = hfi_path_join(&r->env, r->dir, name);
-    if (path != NULL && hfi_path_stat(path, &kind, NULL, NULL) == HF_OK &&
-        kind == HFI_PATH_FILE)
-        (void)hfi_file_remove(path, NULL);
-    hfi_free(&r->env, path);
+    hfi_path_kind kind = HFI_PATH_NONE;
+    *path = hfi_path_join(&r->env, r->dir, name);
+    return *path != NULL && hfi_path_stat(*path, &kind, NULL, NULL) == HF_OK &&
+           kind == HFI_PATH_FILE;
+}
+
+/* With the folder locked: nobody is about to rename one. */
+static void remove_left_over(hfi_init_run *r)
+{
+    for (size_t i = 0; i < sizeof left_over / sizeof *left_over; i++) {
+        char *path;
+        if (is_there(r, left_over[i], &path))
+            (void)hfi_file_remove(path, NULL);
+        hfi_free(&r->env, path);
+    }
+}
+
+void hfi_files_tidy(hfi_init_run *r)
+{
+    hfi_file lock = HFI_FILE_CLOSED;
+    bool any = false;
+    for (size_t i = 0; i < sizeof left_over / sizeof *left_over; i++) {
+        char *path;
+        any = is_there(r, left_over[i], &path) || any;
+        hfi_free(&r->env, path);
+    }
+    if (any && lock_dir(r, &lock, NULL) == HF_OK)
+        remove_left_over(r);
+    (void)hfi_file_close(&lock, r->dir, NULL);
 }
 
 /* With the folder locked: what is there now decides, not what was planned. */
@@ -201,8 +227,7 @@ static hf_status claim_locked(hfi_init_run *r, hf_error *err)
         s = claim_file(r, err);
     if (s != HF_OK)
         return s;
-    remove_temporary(r, "." HFI_META_NAME ".tmp");
-    remove_temporary(r, "." HFI_SIDECAR_NAME ".tmp");
+    remove_left_over(r);
     if (!r->plan.exists)
         s = hfi_meta_save(&r->plan.meta, &r->env, r->dir, err);
     return s == HF_OK ? note_missing(r, err) : s;
