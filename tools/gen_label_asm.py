@@ -20,14 +20,16 @@ at the end of a block (the other five wait in memory).
 Arguments: rdi set, rsi set finished before, rdx set that comes next (mix) or
 place in V (fill), rcx work space of 2 KiB.
 
-avx2: one function, the mixing step of one set of eight labels in columns.
-Sixteen registers do not hold sixteen words and what rotations need, so two
-words of row c are always in memory: a round does the two columns whose c is at
-hand, changes the pair, and does the other two; the next round begins with the
-pair that is there.
-Registers: ymm0-3 row a, ymm4-7 row b, ymm8-11 row d, ymm12-13 half of row c,
-ymm14-15 for rotations.
-Arguments: rdi set, rsi work space of 1 KiB.
+avx2: the mixing step of one set of eight labels in columns:
+
+  fill       the state is streamed to V first;
+  mix_alone  the rows found are added to the state first;
+  mix        the same, and the rows that another set reads next are found and
+             prefetched during the rounds, so that these wait for nothing.
+
+Registers: fifteen words and ymm15 for rotations; one word waits in memory.
+Arguments: rdi set, rsi the other one (mix) or place in V (fill), rdx work space
+of 1 KiB.
 """
 
 import sys
@@ -35,8 +37,8 @@ import sys
 COLUMNS = [(0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15)]
 DIAGONALS = [(0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14)]
 
-# Offsets into a set; the C file asserts them.
-V, MASK, ROW = 2048, 2056, 2064
+# Offsets into a set behind its state; the C files assert them.
+V, MASK, ROW = 0, 8, 16
 
 # Words in the order in which the first round wants them.
 ORDER = (0, 4, 12, 1, 5, 13, 8, 9, 2, 6, 14, 3, 7, 15, 10, 11)
@@ -84,13 +86,17 @@ def keep_feed(word, register):
     return [f"vmovdqa32 {z(register)},{64 * word}(%rcx)"]
 
 
-def step():
-    """Both blocks of the set at rdi: x0 = C(x0 ^ x1), x1 = C(x1 ^ x0)."""
+def step(added=False):
+    """Both blocks of the set at rdi: x0 = C(x0 ^ x1), x1 = C(x1 ^ x0).
+
+    added: x0 ^ x1 is in the place of x0 already.
+    """
     code = []
     for w in ORDER:
         r = FEED.get(w, w)
-        code += [f"vmovdqa32 {64 * w}(%rdi),{z(r)}",
-                 f"vpxord {1024 + 64 * w}(%rdi),{z(r)},{z(r)}"]
+        code.append(f"vmovdqa32 {64 * w}(%rdi),{z(r)}")
+        if not added:
+            code.append(f"vpxord {1024 + 64 * w}(%rdi),{z(r)},{z(r)}")
         code += keep_feed(w, r)
     code += rounds()
     for w in ORDER:
@@ -157,31 +163,41 @@ def stream(block):
 
 
 def take_in(block):
-    """Adds that block of each label's row to the set at rdx."""
+    """Adds that block of each label's row to the set at rdx.
+
+    Block 1 goes first; then block 0 adds it too, as the next step will want.
+    """
     code = []
     for g in range(4):
         for q in range(4):
             for i in range(4):
                 l, p = 4 * q + i, ("%r10", "%r11")[i % 2]
-                code.append(f"mov {ROW + 8 * l}(%rdx),{p}")
+                code.append(f"mov {2048 + ROW + 8 * l}(%rdx),{p}")
                 code.append(gather(16 + i, q,
                                    f"{128 * l + 64 * block + 16 * g}({p})"))
         c, result = transpose4((16, 17, 18, 19), 20)
         code += c
+        spare = 18  # the one that transpose4 leaves free
         for i in range(4):
-            at = f"{1024 * block + 64 * (4 * g + i)}(%rdx)"
-            code += [f"vpxord {at},{z(result[i])},{z(result[i])}",
-                     f"vmovdqa32 {z(result[i])},{at}"]
+            r, at = z(result[i]), 64 * (4 * g + i)
+            if block == 1:
+                code.append(f"vpxord {1024 + at}(%rdx),{r},{r}")
+            else:
+                code += [f"vmovdqa32 {at}(%rdx),{z(spare)}",
+                         f"vpternlogd $0x96,{1024 + at}(%rdx),{z(spare)},{r}"]
+            code.append(f"vmovdqa32 {r},{1024 * block + at}(%rdx)")
     return code
 
 
-def find_rows():
+def find_rows(lanes):
     """Rows the set at rsi reads next; r8 its V, r9d N - 1."""
-    code = [f"mov {V}(%rsi),%r8", f"mov {MASK}(%rsi),%r9d"]
-    for l in range(16):
-        code += [f"mov {1024 + 4 * l}(%rsi),%eax", "and %r9d,%eax",
-                 "shl $11,%rax", "add %r8,%rax",
-                 f"mov %rax,{ROW + 8 * l}(%rsi)",
+    block = 64 * lanes
+    code = [f"mov {2 * block + V}(%rsi),%r8",
+            f"mov {2 * block + MASK}(%rsi),%r9d"]
+    for l in range(lanes):
+        code += [f"mov {block + 4 * l}(%rsi),%eax", "and %r9d,%eax",
+                 f"shl ${(128 * lanes).bit_length() - 1},%rax", "add %r8,%rax",
+                 f"mov %rax,{2 * block + ROW + 8 * l}(%rsi)",
                  f"prefetcht1 {128 * l}(%rax)",
                  f"prefetcht1 {128 * l + 64}(%rax)"]
     return code
@@ -214,72 +230,153 @@ def avx512():
     function("hfi_label_avx512_step", main_code)
     function("hfi_label_avx512_fill",
              masks() + weave(main_code, stream(0) + stream(1)))
-    moves = weave(take_in(0) + take_in(1), find_rows(), FIND_UNTIL)
-    function("hfi_label_avx512_mix", masks() + weave(main_code, moves))
+    moves = weave(take_in(1) + take_in(0), find_rows(16), FIND_UNTIL)
+    function("hfi_label_avx512_mix", masks() + weave(step(added=True), moves))
 
 
-def y(word):
-    if word < 8:
-        return f"%ymm{word}"
-    if word < 12:
-        return f"%ymm{12 + word % 2}"
-    return f"%ymm{word - 4}"
+class Sixteen:
+    """Part of a block of AVX2: fifteen words in registers, one in memory.
 
+    One register is left for rotations, which is enough as the CPU renames it.
+    The absent word is one of row c. The quarter round that wants it goes last
+    in its round; it is fetched when another c is finished, which then stays
+    away until late in the next round, so nobody waits for memory.
+    """
 
-def y_rotate(words, left):
-    registers = [y(w) for w in words]
-    if left % 8 == 0:
-        return [f"vpshufb .Lrol{left}(%rip),{r},{r}"
-                for r in registers]
-    temps = ("%ymm14", "%ymm15")
-    code = [f"vpslld ${left},{r},{t}" for r, t in zip(registers, temps)]
-    code += [f"vpsrld ${32 - left},{r},{r}" for r in registers]
-    code += [f"vpor {t},{r},{r}" for r, t in zip(registers, temps)]
-    return code
+    def start(self, absent):
+        self.absent = absent
+        self.register = {w: w if w < absent else w - 1
+                         for w in range(16) if w != absent}
 
+    def y(self, word):
+        if word == self.absent:
+            return "%ymm15"  # for a moment
+        return f"%ymm{self.register[word]}"
 
-def y_rounds():
-    """Words 10 and 11 begin in the feed, then live in slots behind it."""
-    code = []
-    for number in range(8):
+    def slot(self, word):
+        return f"{512 + 32 * word}(%rdx)"
+
+    def keep(self, word):
+        return f"vmovdqa {self.y(word)},{self.slot(word)}"
+
+    def words(self):
+        """The absent word last: its stand-in is overwritten soon."""
+        return [w for w in Y_ORDER if w != self.absent] + [self.absent]
+
+    def rotate(self, word, left):
+        r = self.y(word)
+        if left % 8 == 0:
+            return [f"vpshufb .Lrol{left}(%rip),{r},{r}"]
+        return [f"vpslld ${left},{r},%ymm15", f"vpsrld ${32 - left},{r},{r}",
+                f"vpor %ymm15,{r},{r}"]
+
+    def quarters(self, some):
+        code = []
+        for to, by, turned, left in ((0, 1, 3, 16), (2, 3, 1, 12),
+                                     (0, 1, 3, 8), (2, 3, 1, 7)):
+            code += [f"vpaddd {self.y(q[by])},{self.y(q[to])},{self.y(q[to])}"
+                     for q in some]
+            code += [f"vpxor {self.y(q[to])},{self.y(q[turned])},"
+                     f"{self.y(q[turned])}" for q in some]
+            for q in some:
+                code += self.rotate(q[turned], left)
+        return code
+
+    def round(self, number):
         quarters = DIAGONALS if number % 2 else COLUMNS
-        for half in (0, 1):
-            pair = quarters[2 * half:2 * half + 2]
-            if half:
-                away, here = ((10, 11), (8, 9)) if number % 2 else \
-                             ((8, 9), (10, 11))
-                for w in away:
-                    code.append(f"vmovdqa {y(w)},{32 * (8 + w)}(%rsi)")
-                for w in here:
-                    at = w if number == 0 else 8 + w
-                    code.append(f"vmovdqa {32 * at}(%rsi),{y(w)}")
-            for to, by, turned, left in ((0, 1, 3, 16), (2, 3, 1, 12),
-                                         (0, 1, 3, 8), (2, 3, 1, 7)):
-                code += [f"vpaddd {y(q[by])},{y(q[to])},{y(q[to])}"
-                         for q in pair]
-                code += [f"vpxor {y(q[to])},{y(q[turned])},{y(q[turned])}"
-                         for q in pair]
-                code += y_rotate([q[turned] for q in pair], left)
-    return code
+        first = [q for q in quarters if q[2] != self.absent]
+        last = [q for q in quarters if q[2] == self.absent]
+        code = self.quarters(first)
+        out, back = first[0][2], self.absent
+        code.append(self.keep(out))
+        self.register[back] = self.register.pop(out)
+        self.absent = out
+        code.append(f"vmovdqa {self.slot(back)},{self.y(back)}")
+        return code + self.quarters(last)
+
+    def begin(self, block):
+        """The input of a block: to the registers and to the feed."""
+        self.start(11)
+        code = []
+        for w in self.words():
+            r = self.y(w)
+            code += [f"vmovdqa {512 * block + 32 * w}(%rdi),{r}",
+                     f"vpxor {512 * (1 - block) + 32 * w}(%rdi),{r},{r}",
+                     f"vmovdqa {r},{32 * w}(%rdx)"]
+            if w == self.absent:
+                code.append(self.keep(w))
+        return code
+
+    def end(self, block):
+        code = []
+        for w in self.words():
+            r = self.y(w)
+            if w == self.absent:
+                code.append(f"vmovdqa {self.slot(w)},{r}")
+            code += [f"vpaddd {32 * w}(%rdx),{r},{r}",
+                     f"vmovdqa {r},{512 * block + 32 * w}(%rdi)"]
+        return code
 
 
-# The words in memory last: their registers are free by then.
 Y_ORDER = (0, 4, 12, 1, 5, 13, 2, 6, 14, 3, 7, 15, 8, 9, 10, 11)
 
 
-def y_register(word):
-    return f"%ymm{word + 4}" if word in (10, 11) else y(word)
-
-
-def y_end(slot_words=(10, 11)):
+def y_step(s):
     code = []
-    for w in Y_ORDER:
-        r = y_register(w)
-        if w in slot_words:
-            code.append(f"vmovdqa {32 * (8 + w)}(%rsi),{r}")
-        code.append(f"vpaddd {32 * w}(%rsi),{r},{r}")
-        yield w, r, code
-        code = []
+    for block in (0, 1):
+        code += s.begin(block)
+        for number in range(8):
+            code += s.round(number)
+        code += s.end(block)
+    return code
+
+
+def y_transpose4(m, spare):
+    code, result = transpose4(m, spare)
+    return [line.replace("%zmm", "%ymm") for line in code], result
+
+
+def y_stream():
+    """The state of the set at rdi to V at rsi, 32 bytes of a label at once."""
+    code = []
+    for part in range(4):
+        halves = []
+        for half, m in enumerate(((0, 1, 2, 3), (5, 6, 7, 8))):
+            for i in range(4):
+                word = 8 * part + 4 * half + i
+                code.append(f"vmovdqa {32 * word}(%rdi),%ymm{m[i]}")
+            c, result = y_transpose4(m, m[3] + 1 + 5 * half)
+            code += c
+            halves.append(result)
+        for i, (a, b) in enumerate(zip(*halves)):
+            at = 128 * i + 32 * part
+            code += [f"vinserti128 $1,%xmm{b},%ymm{a},%ymm10",
+                     f"vperm2i128 $0x31,%ymm{b},%ymm{a},%ymm11",
+                     f"vmovntdq %ymm10,{at}(%rsi)",
+                     f"vmovntdq %ymm11,{at + 512}(%rsi)"]
+    return code
+
+
+def y_take_in():
+    """Adds its row to the state of each label of the set at rdi."""
+    code = []
+    for group in range(8):
+        base = 5 * (group % 3)
+        m = [base + i for i in range(4)]
+        for i in range(4):
+            for high, p in ((0, "%r10"), (1, "%r11")):
+                l = i + 4 * high
+                code.append(f"mov {1024 + ROW + 8 * l}(%rdi),{p}")
+            at = 16 * group
+            code += [f"vmovdqa {128 * i + at}(%r10),%xmm{m[i]}",
+                     f"vinserti128 $1,{128 * (i + 4) + at}(%r11),%ymm{m[i]},"
+                     f"%ymm{m[i]}"]
+        c, result = y_transpose4(m, base + 4)
+        code += c
+        for i, r in enumerate(result):
+            word = f"{32 * (4 * group + i)}(%rdi)"
+            code += [f"vpxor {word},%ymm{r},%ymm{r}", f"vmovdqa %ymm{r},{word}"]
+    return code
 
 
 def avx2():
@@ -290,21 +387,11 @@ def avx2():
             order = [lane + (byte - left // 8) % 4 for byte in range(4)]
             print(f"    .byte {','.join(map(str, order))}")
     print("    .text\n")
-    code = []
-    for w in Y_ORDER:
-        r = y_register(w)
-        code += [f"vmovdqa {32 * w}(%rdi),{r}",
-                 f"vpxor {512 + 32 * w}(%rdi),{r},{r}",
-                 f"vmovdqa {r},{32 * w}(%rsi)"]
-    code += y_rounds()
-    for w, r, end in y_end():
-        code += end + [f"vmovdqa {r},{32 * w}(%rdi)",
-                       f"vpxor {512 + 32 * w}(%rdi),{r},{r}",
-                       f"vmovdqa {r},{32 * w}(%rsi)"]
-    code += y_rounds()
-    for w, r, end in y_end():
-        code += end + [f"vmovdqa {r},{512 + 32 * w}(%rdi)"]
-    function("hfi_label_avx2_step", code)
+    code = y_step(Sixteen())
+    function("hfi_label_avx2_fill", y_stream() + code)
+    function("hfi_label_avx2_mix_alone", y_take_in() + code)
+    function("hfi_label_avx2_mix",
+             y_take_in() + weave(code, find_rows(8)))
 
 
 def main():

@@ -23,12 +23,19 @@ typedef __m256i KV;
 
 typedef __m256i CV;
 #define CV_LANES 8
-#define CV_XOR(a, b) _mm256_xor_si256(a, b)
 #define CV_STORE(p, v) _mm256_store_si256((__m256i *)(p), v)
 #define MAX_SETS 8
 
-void hfi_label_avx2_step(CV x[32], CV work[32]);
-#define mix_blocks(x, work) hfi_label_avx2_step(x, work)
+/* Generated code; see label_columns.inc. */
+struct column_set;
+void hfi_label_avx2_fill(struct column_set *set, uint8_t *to, CV work[32]);
+void hfi_label_avx2_mix_alone(struct column_set *set, void *unused,
+                              CV work[32]);
+void hfi_label_avx2_mix(struct column_set *set, struct column_set *other,
+                        CV work[32]);
+#define fill_step(s, to, work) hfi_label_avx2_fill(s, to, work)
+#define mix_step(s, work) hfi_label_avx2_mix_alone(s, NULL, work)
+#define mix_find_step(s, other, work) hfi_label_avx2_mix(s, other, work)
 
 /* Transposes 8 x 8 words. */
 static inline void transpose(CV x[8])
@@ -54,7 +61,7 @@ static inline void load_block(CV x[16], const uint8_t *const row[8],
                               size_t offset)
 {
     for (size_t l = 0; l < 8; ++l) {
-        const __m256i *from = (const __m256i *)(row[l] + offset);
+        const __m256i *from = (const __m256i *)(row[l] + 128 * l + offset);
         x[l] = _mm256_load_si256(from);
         x[8 + l] = _mm256_load_si256(from + 1);
     }
@@ -82,4 +89,4 @@ static const hfi_label_shape shapes[] = {
     {8, run_columns},  {16, run_columns}, {24, run_columns},
     {32, run_columns}, {48, run_columns}, {64, run_columns}};
 
-const hfi_label_kernel hfi_label_avx2 = {"avx2", shapes, 6, 4};
+const hfi_label_kernel hfi_label_avx2 = {"avx2", shapes, 6, 3};

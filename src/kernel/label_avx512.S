@@ -2107,1366 +2107,1366 @@ hfi_label_avx512_mix:
     mov $0xf000,%eax
     kmovw %eax,%k3
     vmovdqa32 0(%rdi),%zmm31
-    vpxord 1024(%rdi),%zmm31,%zmm31
-    mov 2064(%rdx),%r10
     vmovdqa32 256(%rdi),%zmm30
-    vpxord 1280(%rdi),%zmm30,%zmm30
-    vmovdqa32 0(%r10),%xmm16
+    mov 2064(%rdx),%r10
     vmovdqa32 768(%rdi),%zmm29
-    vpxord 1792(%rdi),%zmm29,%zmm29
-    mov 2048(%rsi),%r8
     vmovdqa32 64(%rdi),%zmm28
-    mov 2072(%rdx),%r11
-    vpxord 1088(%rdi),%zmm28,%zmm28
-    vmovdqa32 320(%rdi),%zmm27
-    vmovdqa32 128(%r11),%xmm17
-    vpxord 1344(%rdi),%zmm27,%zmm27
-    vmovdqa32 832(%rdi),%zmm26
-    mov 2056(%rsi),%r9d
-    vpxord 1856(%rdi),%zmm26,%zmm26
-    vmovdqa32 512(%rdi),%zmm25
-    mov 2080(%rdx),%r10
-    vpxord 1536(%rdi),%zmm25,%zmm25
-    vmovdqa32 256(%r10),%xmm18
-    vmovdqa32 576(%rdi),%zmm24
-    vpxord 1600(%rdi),%zmm24,%zmm24
-    mov 1024(%rsi),%eax
-    vmovdqa32 128(%rdi),%zmm23
-    vpxord 1152(%rdi),%zmm23,%zmm23
-    mov 2088(%rdx),%r11
-    vmovdqa32 384(%rdi),%zmm22
-    vpxord 1408(%rdi),%zmm22,%zmm22
-    and %r9d,%eax
-    vmovdqa32 896(%rdi),%zmm21
-    vmovdqa32 384(%r11),%xmm19
-    vpxord 1920(%rdi),%zmm21,%zmm21
-    vmovdqa32 192(%rdi),%zmm3
-    mov 2096(%rdx),%r10
-    vpxord 1216(%rdi),%zmm3,%zmm3
-    vmovdqa32 %zmm3,192(%rcx)
-    shl $11,%rax
-    vmovdqa32 448(%rdi),%zmm7
-    vbroadcasti32x4 512(%r10),%zmm16{%k1}
-    vpxord 1472(%rdi),%zmm7,%zmm7
-    vmovdqa32 %zmm7,448(%rcx)
-    mov 2104(%rdx),%r11
-    vmovdqa32 960(%rdi),%zmm15
-    vpxord 1984(%rdi),%zmm15,%zmm15
-    add %r8,%rax
-    vmovdqa32 %zmm15,960(%rcx)
-    vmovdqa32 640(%rdi),%zmm10
-    vbroadcasti32x4 640(%r11),%zmm17{%k1}
-    vpxord 1664(%rdi),%zmm10,%zmm10
-    mov %rax,2064(%rsi)
-    vmovdqa32 %zmm10,640(%rcx)
-    vmovdqa32 704(%rdi),%zmm11
-    mov 2112(%rdx),%r10
-    vpxord 1728(%rdi),%zmm11,%zmm11
-    vmovdqa32 %zmm11,704(%rcx)
-    vbroadcasti32x4 768(%r10),%zmm18{%k1}
-    vpaddd %zmm30,%zmm31,%zmm0
-    vpaddd %zmm27,%zmm28,%zmm1
-    prefetcht1 0(%rax)
-    vpxord %zmm0,%zmm29,%zmm12
-    mov 2120(%rdx),%r11
-    vpxord %zmm1,%zmm26,%zmm13
-    vprold $16,%zmm12,%zmm12
-    vbroadcasti32x4 896(%r11),%zmm19{%k1}
-    vprold $16,%zmm13,%zmm13
-    vpaddd %zmm22,%zmm23,%zmm2
-    prefetcht1 64(%rax)
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm21,%zmm14
-    mov 2128(%rdx),%r10
-    vpxord %zmm3,%zmm15,%zmm15
-    mov 1028(%rsi),%eax
-    vprold $16,%zmm14,%zmm14
-    vprold $16,%zmm15,%zmm15
-    vbroadcasti32x4 1024(%r10),%zmm16{%k2}
-    vpaddd %zmm12,%zmm25,%zmm8
-    vpaddd %zmm13,%zmm24,%zmm9
-    mov 2136(%rdx),%r11
-    vpxord %zmm8,%zmm30,%zmm4
-    and %r9d,%eax
-    vpxord %zmm9,%zmm27,%zmm5
-    vprold $12,%zmm4,%zmm4
-    vbroadcasti32x4 1152(%r11),%zmm17{%k2}
-    vprold $12,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    mov 2144(%rdx),%r10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm22,%zmm6
-    shl $11,%rax
-    vpxord %zmm11,%zmm7,%zmm7
-    vbroadcasti32x4 1280(%r10),%zmm18{%k2}
-    vprold $12,%zmm6,%zmm6
-    vprold $12,%zmm7,%zmm7
-    add %r8,%rax
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    mov 2152(%rdx),%r11
-    vpxord %zmm0,%zmm12,%zmm12
-    vpxord %zmm1,%zmm13,%zmm13
-    vbroadcasti32x4 1408(%r11),%zmm19{%k2}
-    vprold $8,%zmm12,%zmm12
-    mov %rax,2072(%rsi)
-    vprold $8,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    mov 2160(%rdx),%r10
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
-    vbroadcasti32x4 1536(%r10),%zmm16{%k3}
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
-    prefetcht1 128(%rax)
-    vprold $8,%zmm15,%zmm15
-    mov 2168(%rdx),%r11
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    prefetcht1 192(%rax)
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vbroadcasti32x4 1664(%r11),%zmm17{%k3}
-    vprold $7,%zmm4,%zmm4
-    mov 2176(%rdx),%r10
-    vprold $7,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    mov 1032(%rsi),%eax
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
-    vbroadcasti32x4 1792(%r10),%zmm18{%k3}
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
-    mov 2184(%rdx),%r11
-    vprold $7,%zmm7,%zmm7
-    and %r9d,%eax
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vbroadcasti32x4 1920(%r11),%zmm19{%k3}
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    shl $11,%rax
-    vprold $16,%zmm15,%zmm15
-    vprold $16,%zmm12,%zmm12
-    vpunpckldq %zmm17,%zmm16,%zmm20
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpunpckhdq %zmm17,%zmm16,%zmm16
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    add %r8,%rax
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
-    vpunpckldq %zmm19,%zmm18,%zmm17
-    vprold $16,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpunpckhdq %zmm19,%zmm18,%zmm18
-    vpaddd %zmm12,%zmm11,%zmm11
-    mov %rax,2080(%rsi)
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vprold $12,%zmm5,%zmm5
-    vprold $12,%zmm6,%zmm6
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpaddd %zmm13,%zmm8,%zmm8
-    prefetcht1 256(%rax)
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
-    prefetcht1 320(%rax)
-    vprold $12,%zmm4,%zmm4
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord 0(%rdx),%zmm19,%zmm19
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    mov 1036(%rsi),%eax
-    vprold $8,%zmm15,%zmm15
-    vprold $8,%zmm12,%zmm12
-    vmovdqa32 %zmm19,0(%rdx)
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord 64(%rdx),%zmm20,%zmm20
-    vpxord %zmm2,%zmm13,%zmm13
-    and %r9d,%eax
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $8,%zmm13,%zmm13
-    vmovdqa32 %zmm20,64(%rdx)
-    vprold $8,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
-    shl $11,%rax
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord 128(%rdx),%zmm17,%zmm17
-    vpxord %zmm11,%zmm6,%zmm6
-    vmovdqa32 %zmm17,128(%rdx)
-    vprold $7,%zmm5,%zmm5
-    vprold $7,%zmm6,%zmm6
-    add %r8,%rax
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord 192(%rdx),%zmm16,%zmm16
-    vpxord %zmm8,%zmm7,%zmm7
-    vmovdqa32 %zmm16,192(%rdx)
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
-    mov %rax,2088(%rsi)
-    vprold $7,%zmm4,%zmm4
-    vpaddd %zmm4,%zmm0,%zmm0
-    mov 2064(%rdx),%r10
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
-    prefetcht1 384(%rax)
-    vpxord %zmm1,%zmm13,%zmm13
-    vmovdqa32 16(%r10),%xmm16
-    vprold $16,%zmm12,%zmm12
-    vprold $16,%zmm13,%zmm13
-    mov 2072(%rdx),%r11
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    prefetcht1 448(%rax)
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    vmovdqa32 144(%r11),%xmm17
-    vprold $16,%zmm14,%zmm14
-    mov 2080(%rdx),%r10
-    vprold $16,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
-    mov 1040(%rsi),%eax
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
-    vmovdqa32 272(%r10),%xmm18
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
-    and %r9d,%eax
-    vprold $12,%zmm5,%zmm5
-    mov 2088(%rdx),%r11
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vmovdqa32 400(%r11),%xmm19
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    shl $11,%rax
-    vprold $12,%zmm6,%zmm6
-    mov 2096(%rdx),%r10
-    vprold $12,%zmm7,%zmm7
-    vpaddd %zmm4,%zmm0,%zmm0
-    vbroadcasti32x4 528(%r10),%zmm16{%k1}
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
-    add %r8,%rax
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    mov 2104(%rdx),%r11
-    vprold $8,%zmm13,%zmm13
-    mov %rax,2096(%rsi)
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    vbroadcasti32x4 656(%r11),%zmm17{%k1}
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    mov 2112(%rdx),%r10
-    vprold $8,%zmm14,%zmm14
-    vprold $8,%zmm15,%zmm15
-    prefetcht1 512(%rax)
-    vpaddd %zmm12,%zmm8,%zmm8
-    vbroadcasti32x4 784(%r10),%zmm18{%k1}
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
-    mov 2120(%rdx),%r11
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    prefetcht1 576(%rax)
-    vprold $7,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vbroadcasti32x4 912(%r11),%zmm19{%k1}
-    vpaddd %zmm15,%zmm11,%zmm11
-    mov 1044(%rsi),%eax
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    mov 2128(%rdx),%r10
-    vprold $7,%zmm6,%zmm6
-    vprold $7,%zmm7,%zmm7
-    vbroadcasti32x4 1040(%r10),%zmm16{%k2}
-    vpaddd %zmm5,%zmm0,%zmm0
-    and %r9d,%eax
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    mov 2136(%rdx),%r11
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
-    vbroadcasti32x4 1168(%r11),%zmm17{%k2}
-    vprold $16,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    shl $11,%rax
-    vpaddd %zmm4,%zmm3,%zmm3
-    mov 2144(%rdx),%r10
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord %zmm3,%zmm14,%zmm14
-    vbroadcasti32x4 1296(%r10),%zmm18{%k2}
-    vprold $16,%zmm13,%zmm13
-    vprold $16,%zmm14,%zmm14
-    add %r8,%rax
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    mov 2152(%rdx),%r11
-    vpxord %zmm10,%zmm5,%zmm5
-    mov %rax,2104(%rsi)
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
-    vbroadcasti32x4 1424(%r11),%zmm19{%k2}
-    vprold $12,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    mov 2160(%rdx),%r10
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    prefetcht1 640(%rax)
-    vpxord %zmm9,%zmm4,%zmm4
-    vbroadcasti32x4 1552(%r10),%zmm16{%k3}
-    vprold $12,%zmm7,%zmm7
-    vprold $12,%zmm4,%zmm4
-    mov 2168(%rdx),%r11
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    prefetcht1 704(%rax)
-    vpxord %zmm0,%zmm15,%zmm15
-    vbroadcasti32x4 1680(%r11),%zmm17{%k3}
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $8,%zmm15,%zmm15
-    mov 1048(%rsi),%eax
-    vprold $8,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    mov 2176(%rdx),%r10
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    vbroadcasti32x4 1808(%r10),%zmm18{%k3}
-    vpxord %zmm3,%zmm14,%zmm14
-    and %r9d,%eax
-    vprold $8,%zmm13,%zmm13
-    vprold $8,%zmm14,%zmm14
-    mov 2184(%rdx),%r11
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vbroadcasti32x4 1936(%r11),%zmm19{%k3}
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    shl $11,%rax
-    vprold $7,%zmm5,%zmm5
-    vpunpckldq %zmm17,%zmm16,%zmm20
-    vprold $7,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    add %r8,%rax
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vpunpckhdq %zmm17,%zmm16,%zmm16
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
-    vpunpckldq %zmm19,%zmm18,%zmm17
-    vprold $7,%zmm4,%zmm4
-    mov %rax,2112(%rsi)
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpunpckhdq %zmm19,%zmm18,%zmm18
-    vpxord %zmm0,%zmm12,%zmm12
-    vpxord %zmm1,%zmm13,%zmm13
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vprold $16,%zmm12,%zmm12
-    prefetcht1 768(%rax)
-    vprold $16,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
-    prefetcht1 832(%rax)
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $16,%zmm14,%zmm14
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vprold $16,%zmm15,%zmm15
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    mov 1052(%rsi),%eax
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vpxord 256(%rdx),%zmm19,%zmm19
-    vprold $12,%zmm4,%zmm4
-    vprold $12,%zmm5,%zmm5
-    vmovdqa32 %zmm19,256(%rdx)
-    vpaddd %zmm14,%zmm10,%zmm10
-    and %r9d,%eax
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord 320(%rdx),%zmm20,%zmm20
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $12,%zmm6,%zmm6
-    shl $11,%rax
-    vprold $12,%zmm7,%zmm7
-    vpaddd %zmm4,%zmm0,%zmm0
-    vmovdqa32 %zmm20,320(%rdx)
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord 384(%rdx),%zmm17,%zmm17
-    vpxord %zmm0,%zmm12,%zmm12
-    vpxord %zmm1,%zmm13,%zmm13
-    add %r8,%rax
-    vprold $8,%zmm12,%zmm12
-    vprold $8,%zmm13,%zmm13
-    vmovdqa32 %zmm17,384(%rdx)
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpxord 448(%rdx),%zmm16,%zmm16
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
-    mov %rax,2120(%rsi)
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
-    vmovdqa32 %zmm16,448(%rdx)
-    vprold $8,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
-    prefetcht1 896(%rax)
-    vpaddd %zmm13,%zmm9,%zmm9
-    mov 2064(%rdx),%r10
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vmovdqa32 32(%r10),%xmm16
-    vprold $7,%zmm4,%zmm4
-    vprold $7,%zmm5,%zmm5
-    prefetcht1 960(%rax)
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    mov 2072(%rdx),%r11
-    vpxord %zmm10,%zmm6,%zmm6
-    vmovdqa32 160(%r11),%xmm17
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
-    mov 1056(%rsi),%eax
-    vprold $7,%zmm7,%zmm7
-    vpaddd %zmm5,%zmm0,%zmm0
-    mov 2080(%rdx),%r10
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    vmovdqa32 288(%r10),%xmm18
-    vpxord %zmm1,%zmm12,%zmm12
-    and %r9d,%eax
-    vprold $16,%zmm15,%zmm15
-    vprold $16,%zmm12,%zmm12
-    mov 2088(%rdx),%r11
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    shl $11,%rax
-    vpxord %zmm2,%zmm13,%zmm13
-    vmovdqa32 416(%r11),%xmm19
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
-    mov 2096(%rdx),%r10
-    vprold $16,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
-    add %r8,%rax
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 544(%r10),%zmm16{%k1}
-    vpxord %zmm11,%zmm6,%zmm6
-    mov 2104(%rdx),%r11
-    vprold $12,%zmm5,%zmm5
-    vprold $12,%zmm6,%zmm6
-    mov %rax,2128(%rsi)
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vbroadcasti32x4 672(%r11),%zmm17{%k1}
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    prefetcht1 1024(%rax)
-    vprold $12,%zmm7,%zmm7
-    mov 2112(%rdx),%r10
-    vprold $12,%zmm4,%zmm4
-    vpaddd %zmm5,%zmm0,%zmm0
-    vbroadcasti32x4 800(%r10),%zmm18{%k1}
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    prefetcht1 1088(%rax)
-    vpxord %zmm1,%zmm12,%zmm12
-    mov 2120(%rdx),%r11
-    vprold $8,%zmm15,%zmm15
-    vprold $8,%zmm12,%zmm12
-    vbroadcasti32x4 928(%r11),%zmm19{%k1}
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    mov 1060(%rsi),%eax
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord %zmm3,%zmm14,%zmm14
-    mov 2128(%rdx),%r10
-    vprold $8,%zmm13,%zmm13
-    and %r9d,%eax
-    vprold $8,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
-    vbroadcasti32x4 1056(%r10),%zmm16{%k2}
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    mov 2136(%rdx),%r11
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $7,%zmm5,%zmm5
-    shl $11,%rax
-    vprold $7,%zmm6,%zmm6
-    vbroadcasti32x4 1184(%r11),%zmm17{%k2}
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    mov 2144(%rdx),%r10
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    add %r8,%rax
-    vprold $7,%zmm7,%zmm7
-    vprold $7,%zmm4,%zmm4
-    vbroadcasti32x4 1312(%r10),%zmm18{%k2}
-    vpaddd %zmm4,%zmm0,%zmm0
-    mov %rax,2136(%rsi)
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
-    mov 2152(%rdx),%r11
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $16,%zmm12,%zmm12
-    vbroadcasti32x4 1440(%r11),%zmm19{%k2}
-    vprold $16,%zmm13,%zmm13
-    prefetcht1 1152(%rax)
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    mov 2160(%rdx),%r10
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    vbroadcasti32x4 1568(%r10),%zmm16{%k3}
-    vprold $16,%zmm14,%zmm14
-    vprold $16,%zmm15,%zmm15
-    prefetcht1 1216(%rax)
-    vpaddd %zmm12,%zmm8,%zmm8
-    mov 2168(%rdx),%r11
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
-    mov 1064(%rsi),%eax
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
-    vbroadcasti32x4 1696(%r11),%zmm17{%k3}
-    vprold $12,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    mov 2176(%rdx),%r10
-    vpaddd %zmm15,%zmm11,%zmm11
-    and %r9d,%eax
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    vbroadcasti32x4 1824(%r10),%zmm18{%k3}
-    vprold $12,%zmm6,%zmm6
-    vprold $12,%zmm7,%zmm7
-    mov 2184(%rdx),%r11
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    shl $11,%rax
-    vpxord %zmm0,%zmm12,%zmm12
-    vbroadcasti32x4 1952(%r11),%zmm19{%k3}
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    add %r8,%rax
-    vprold $8,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpunpckldq %zmm17,%zmm16,%zmm20
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpunpckhdq %zmm17,%zmm16,%zmm16
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    mov %rax,2144(%rsi)
-    vprold $8,%zmm14,%zmm14
-    vprold $8,%zmm15,%zmm15
-    vpunpckldq %zmm19,%zmm18,%zmm17
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpunpckhdq %zmm19,%zmm18,%zmm18
-    vpxord %zmm8,%zmm4,%zmm4
-    prefetcht1 1280(%rax)
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vprold $7,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
-    prefetcht1 1344(%rax)
-    vpxord %zmm11,%zmm7,%zmm7
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vprold $7,%zmm6,%zmm6
-    vprold $7,%zmm7,%zmm7
-    mov 1068(%rsi),%eax
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    vpxord 512(%rdx),%zmm19,%zmm19
-    vprold $16,%zmm15,%zmm15
-    and %r9d,%eax
-    vprold $16,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    vmovdqa32 %zmm19,512(%rdx)
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord 576(%rdx),%zmm20,%zmm20
-    vpxord %zmm3,%zmm14,%zmm14
-    shl $11,%rax
-    vprold $16,%zmm13,%zmm13
-    vprold $16,%zmm14,%zmm14
-    vmovdqa32 %zmm20,576(%rdx)
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    add %r8,%rax
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    vpxord 640(%rdx),%zmm17,%zmm17
-    vprold $12,%zmm5,%zmm5
-    vmovdqa32 %zmm17,640(%rdx)
-    vprold $12,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    mov %rax,2152(%rsi)
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord 704(%rdx),%zmm16,%zmm16
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
-    vmovdqa32 %zmm16,704(%rdx)
-    vprold $12,%zmm4,%zmm4
-    prefetcht1 1408(%rax)
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    mov 2064(%rdx),%r10
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    prefetcht1 1472(%rax)
-    vprold $8,%zmm15,%zmm15
-    vprold $8,%zmm12,%zmm12
-    vmovdqa32 48(%r10),%xmm16
-    vpaddd %zmm7,%zmm2,%zmm2
-    mov 2072(%rdx),%r11
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    mov 1072(%rsi),%eax
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $8,%zmm13,%zmm13
-    vmovdqa32 176(%r11),%xmm17
-    vprold $8,%zmm14,%zmm14
-    mov 2080(%rdx),%r10
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    and %r9d,%eax
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    vmovdqa32 304(%r10),%xmm18
-    vprold $7,%zmm5,%zmm5
-    vprold $7,%zmm6,%zmm6
-    shl $11,%rax
-    vpaddd %zmm13,%zmm8,%zmm8
-    mov 2088(%rdx),%r11
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vmovdqa32 432(%r11),%xmm19
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
-    add %r8,%rax
-    vprold $7,%zmm4,%zmm4
-    vpaddd %zmm31,%zmm0,%zmm0
-    mov 2096(%rdx),%r10
-    vmovdqa32 %zmm0,0(%rdi)
-    vbroadcasti32x4 560(%r10),%zmm16{%k1}
-    vpxord 1024(%rdi),%zmm0,%zmm31
-    vpaddd %zmm30,%zmm4,%zmm4
-    mov %rax,2160(%rsi)
-    vmovdqa32 %zmm4,256(%rdi)
-    vpxord 1280(%rdi),%zmm4,%zmm30
-    mov 2104(%rdx),%r11
-    vpaddd %zmm29,%zmm12,%zmm12
-    vmovdqa32 %zmm12,768(%rdi)
-    prefetcht1 1536(%rax)
-    vpxord 1792(%rdi),%zmm12,%zmm29
-    vbroadcasti32x4 688(%r11),%zmm17{%k1}
-    vpaddd %zmm28,%zmm1,%zmm1
-    vmovdqa32 %zmm1,64(%rdi)
-    mov 2112(%rdx),%r10
-    vpxord 1088(%rdi),%zmm1,%zmm28
-    vpaddd %zmm27,%zmm5,%zmm5
-    prefetcht1 1600(%rax)
-    vmovdqa32 %zmm5,320(%rdi)
-    vbroadcasti32x4 816(%r10),%zmm18{%k1}
-    vpxord 1344(%rdi),%zmm5,%zmm27
-    vpaddd %zmm26,%zmm13,%zmm13
-    mov 2120(%rdx),%r11
-    vmovdqa32 %zmm13,832(%rdi)
-    vpxord 1856(%rdi),%zmm13,%zmm26
-    mov 1076(%rsi),%eax
-    vpaddd %zmm25,%zmm8,%zmm8
-    vmovdqa32 %zmm8,512(%rdi)
-    vbroadcasti32x4 944(%r11),%zmm19{%k1}
-    vpxord 1536(%rdi),%zmm8,%zmm25
-    and %r9d,%eax
-    vpaddd %zmm24,%zmm9,%zmm9
-    vmovdqa32 %zmm9,576(%rdi)
-    mov 2128(%rdx),%r10
-    vpxord 1600(%rdi),%zmm9,%zmm24
-    vpaddd %zmm23,%zmm2,%zmm2
-    vbroadcasti32x4 1072(%r10),%zmm16{%k2}
-    vmovdqa32 %zmm2,128(%rdi)
-    vpxord 1152(%rdi),%zmm2,%zmm23
-    shl $11,%rax
-    vpaddd %zmm22,%zmm6,%zmm6
-    mov 2136(%rdx),%r11
-    vmovdqa32 %zmm6,384(%rdi)
-    vpxord 1408(%rdi),%zmm6,%zmm22
-    vbroadcasti32x4 1200(%r11),%zmm17{%k2}
-    vpaddd %zmm21,%zmm14,%zmm14
-    vmovdqa32 %zmm14,896(%rdi)
-    add %r8,%rax
-    vpxord 1920(%rdi),%zmm14,%zmm21
-    vpaddd 192(%rcx),%zmm3,%zmm3
-    mov 2144(%rdx),%r10
-    vmovdqa32 %zmm3,192(%rdi)
-    vbroadcasti32x4 1328(%r10),%zmm18{%k2}
-    vpxord 1216(%rdi),%zmm3,%zmm3
-    vmovdqa32 %zmm3,192(%rcx)
-    mov %rax,2168(%rsi)
-    vpaddd 448(%rcx),%zmm7,%zmm7
-    vmovdqa32 %zmm7,448(%rdi)
-    mov 2152(%rdx),%r11
-    vpxord 1472(%rdi),%zmm7,%zmm7
-    prefetcht1 1664(%rax)
-    vmovdqa32 %zmm7,448(%rcx)
-    vpaddd 960(%rcx),%zmm15,%zmm15
-    vbroadcasti32x4 1456(%r11),%zmm19{%k2}
-    vmovdqa32 %zmm15,960(%rdi)
-    vpxord 1984(%rdi),%zmm15,%zmm15
-    mov 2160(%rdx),%r10
-    vmovdqa32 %zmm15,960(%rcx)
-    vpaddd 640(%rcx),%zmm10,%zmm10
-    prefetcht1 1728(%rax)
-    vmovdqa32 %zmm10,640(%rdi)
-    vbroadcasti32x4 1584(%r10),%zmm16{%k3}
-    vpxord 1664(%rdi),%zmm10,%zmm10
-    vmovdqa32 %zmm10,640(%rcx)
-    mov 2168(%rdx),%r11
-    vpaddd 704(%rcx),%zmm11,%zmm11
-    vmovdqa32 %zmm11,704(%rdi)
-    mov 1080(%rsi),%eax
-    vpxord 1728(%rdi),%zmm11,%zmm11
-    vmovdqa32 %zmm11,704(%rcx)
-    vbroadcasti32x4 1712(%r11),%zmm17{%k3}
-    vpaddd %zmm30,%zmm31,%zmm0
-    and %r9d,%eax
-    vpaddd %zmm27,%zmm28,%zmm1
-    vpxord %zmm0,%zmm29,%zmm12
-    mov 2176(%rdx),%r10
-    vpxord %zmm1,%zmm26,%zmm13
-    vprold $16,%zmm12,%zmm12
-    vbroadcasti32x4 1840(%r10),%zmm18{%k3}
-    vprold $16,%zmm13,%zmm13
-    vpaddd %zmm22,%zmm23,%zmm2
-    shl $11,%rax
-    vpaddd %zmm7,%zmm3,%zmm3
-    mov 2184(%rdx),%r11
-    vpxord %zmm2,%zmm21,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    vbroadcasti32x4 1968(%r11),%zmm19{%k3}
-    vprold $16,%zmm14,%zmm14
-    vprold $16,%zmm15,%zmm15
-    add %r8,%rax
-    vpaddd %zmm12,%zmm25,%zmm8
-    vpunpckldq %zmm17,%zmm16,%zmm20
-    vpaddd %zmm13,%zmm24,%zmm9
-    vpxord %zmm8,%zmm30,%zmm4
-    mov %rax,2176(%rsi)
-    vpxord %zmm9,%zmm27,%zmm5
-    vprold $12,%zmm4,%zmm4
-    vpunpckhdq %zmm17,%zmm16,%zmm16
-    vprold $12,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpunpckldq %zmm19,%zmm18,%zmm17
-    vpaddd %zmm15,%zmm11,%zmm11
-    prefetcht1 1792(%rax)
-    vpxord %zmm10,%zmm22,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    vpunpckhdq %zmm19,%zmm18,%zmm18
-    vprold $12,%zmm6,%zmm6
-    vprold $12,%zmm7,%zmm7
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    prefetcht1 1856(%rax)
-    vpxord %zmm0,%zmm12,%zmm12
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    mov 1084(%rsi),%eax
-    vprold $8,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpxord %zmm3,%zmm15,%zmm15
-    and %r9d,%eax
-    vprold $8,%zmm14,%zmm14
-    vprold $8,%zmm15,%zmm15
-    vpxord 768(%rdx),%zmm19,%zmm19
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vmovdqa32 %zmm19,768(%rdx)
-    vpxord %zmm8,%zmm4,%zmm4
-    shl $11,%rax
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    vpxord 832(%rdx),%zmm20,%zmm20
-    vprold $7,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    add %r8,%rax
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
-    vmovdqa32 %zmm20,832(%rdx)
-    vpxord %zmm11,%zmm7,%zmm7
-    vpxord 896(%rdx),%zmm17,%zmm17
-    vprold $7,%zmm6,%zmm6
-    vprold $7,%zmm7,%zmm7
-    mov %rax,2184(%rsi)
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vmovdqa32 %zmm17,896(%rdx)
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    vpxord 960(%rdx),%zmm16,%zmm16
-    vprold $16,%zmm15,%zmm15
-    prefetcht1 1920(%rax)
-    vprold $16,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    vmovdqa32 %zmm16,960(%rdx)
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    prefetcht1 1984(%rax)
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
-    mov 2064(%rdx),%r10
-    vprold $16,%zmm14,%zmm14
     vmovdqa32 64(%r10),%xmm16
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
+    vmovdqa32 320(%rdi),%zmm27
+    mov 2048(%rsi),%r8
+    vmovdqa32 832(%rdi),%zmm26
+    vmovdqa32 512(%rdi),%zmm25
     mov 2072(%rdx),%r11
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
+    vmovdqa32 576(%rdi),%zmm24
+    vmovdqa32 128(%rdi),%zmm23
     vmovdqa32 192(%r11),%xmm17
-    vprold $12,%zmm5,%zmm5
+    vmovdqa32 384(%rdi),%zmm22
+    mov 2056(%rsi),%r9d
+    vmovdqa32 896(%rdi),%zmm21
+    vmovdqa32 192(%rdi),%zmm3
     mov 2080(%rdx),%r10
-    vprold $12,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
+    vmovdqa32 %zmm3,192(%rcx)
+    vmovdqa32 448(%rdi),%zmm7
     vmovdqa32 320(%r10),%xmm18
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
+    vmovdqa32 %zmm7,448(%rcx)
+    mov 1024(%rsi),%eax
+    vmovdqa32 960(%rdi),%zmm15
+    vmovdqa32 %zmm15,960(%rcx)
     mov 2088(%rdx),%r11
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
+    vmovdqa32 640(%rdi),%zmm10
+    vmovdqa32 %zmm10,640(%rcx)
     vmovdqa32 448(%r11),%xmm19
-    vprold $12,%zmm4,%zmm4
+    vmovdqa32 704(%rdi),%zmm11
+    and %r9d,%eax
+    vmovdqa32 %zmm11,704(%rcx)
+    vpaddd %zmm30,%zmm31,%zmm0
     mov 2096(%rdx),%r10
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
+    vpaddd %zmm27,%zmm28,%zmm1
+    vpxord %zmm0,%zmm29,%zmm12
+    shl $11,%rax
+    vpxord %zmm1,%zmm26,%zmm13
     vbroadcasti32x4 576(%r10),%zmm16{%k1}
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
+    vprold $16,%zmm12,%zmm12
+    vprold $16,%zmm13,%zmm13
     mov 2104(%rdx),%r11
-    vprold $8,%zmm15,%zmm15
-    vprold $8,%zmm12,%zmm12
+    vpaddd %zmm22,%zmm23,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
+    add %r8,%rax
+    vpxord %zmm2,%zmm21,%zmm14
     vbroadcasti32x4 704(%r11),%zmm17{%k1}
-    vpaddd %zmm7,%zmm2,%zmm2
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $16,%zmm14,%zmm14
     mov 2112(%rdx),%r10
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
+    vprold $16,%zmm15,%zmm15
+    mov %rax,2064(%rsi)
+    vpaddd %zmm12,%zmm25,%zmm8
+    vpaddd %zmm13,%zmm24,%zmm9
     vbroadcasti32x4 832(%r10),%zmm18{%k1}
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $8,%zmm13,%zmm13
+    vpxord %zmm8,%zmm30,%zmm4
+    vpxord %zmm9,%zmm27,%zmm5
     mov 2120(%rdx),%r11
-    vprold $8,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
+    vprold $12,%zmm4,%zmm4
+    prefetcht1 0(%rax)
+    vprold $12,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
     vbroadcasti32x4 960(%r11),%zmm19{%k1}
-    vpaddd %zmm12,%zmm11,%zmm11
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm22,%zmm6
+    prefetcht1 64(%rax)
+    vpxord %zmm11,%zmm7,%zmm7
     mov 2128(%rdx),%r10
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
+    vprold $12,%zmm6,%zmm6
+    vprold $12,%zmm7,%zmm7
     vbroadcasti32x4 1088(%r10),%zmm16{%k2}
-    vprold $7,%zmm5,%zmm5
-    vprold $7,%zmm6,%zmm6
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    mov 1028(%rsi),%eax
+    vpxord %zmm0,%zmm12,%zmm12
     mov 2136(%rdx),%r11
-    vpaddd %zmm13,%zmm8,%zmm8
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $8,%zmm12,%zmm12
     vbroadcasti32x4 1216(%r11),%zmm17{%k2}
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    and %r9d,%eax
+    vpaddd %zmm7,%zmm3,%zmm3
     mov 2144(%rdx),%r10
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
     vbroadcasti32x4 1344(%r10),%zmm18{%k2}
-    vprold $7,%zmm4,%zmm4
-    vpaddd %zmm4,%zmm0,%zmm0
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    shl $11,%rax
+    vpaddd %zmm12,%zmm8,%zmm8
     mov 2152(%rdx),%r11
-    vpaddd %zmm5,%zmm1,%zmm1
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    add %r8,%rax
+    vpxord %zmm9,%zmm5,%zmm5
     vbroadcasti32x4 1472(%r11),%zmm19{%k2}
-    vpxord %zmm0,%zmm12,%zmm12
-    vpxord %zmm1,%zmm13,%zmm13
+    vprold $7,%zmm4,%zmm4
+    vprold $7,%zmm5,%zmm5
     mov 2160(%rdx),%r10
-    vprold $16,%zmm12,%zmm12
-    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    mov %rax,2072(%rsi)
+    vpxord %zmm10,%zmm6,%zmm6
     vbroadcasti32x4 1600(%r10),%zmm16{%k3}
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
     mov 2168(%rdx),%r11
-    vpxord %zmm2,%zmm14,%zmm14
+    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm5,%zmm0,%zmm0
+    prefetcht1 128(%rax)
+    vpaddd %zmm6,%zmm1,%zmm1
     vbroadcasti32x4 1728(%r11),%zmm17{%k3}
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $16,%zmm14,%zmm14
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
     mov 2176(%rdx),%r10
     vprold $16,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
+    vprold $16,%zmm12,%zmm12
+    prefetcht1 192(%rax)
+    vpaddd %zmm7,%zmm2,%zmm2
     vbroadcasti32x4 1856(%r10),%zmm18{%k3}
-    vpaddd %zmm13,%zmm9,%zmm9
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    mov 1032(%rsi),%eax
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
     mov 2184(%rdx),%r11
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
+    vprold $16,%zmm14,%zmm14
     vbroadcasti32x4 1984(%r11),%zmm19{%k3}
-    vprold $12,%zmm4,%zmm4
-    vprold $12,%zmm5,%zmm5
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    and %r9d,%eax
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
     vpunpckldq %zmm17,%zmm16,%zmm20
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
+    vprold $12,%zmm5,%zmm5
     vpunpckhdq %zmm17,%zmm16,%zmm16
-    vpxord %zmm10,%zmm6,%zmm6
-    vpunpckldq %zmm19,%zmm18,%zmm17
-    vpxord %zmm11,%zmm7,%zmm7
     vprold $12,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    shl $11,%rax
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
     vpunpckhdq %zmm19,%zmm18,%zmm18
     vprold $12,%zmm7,%zmm7
-    vpaddd %zmm4,%zmm0,%zmm0
+    vprold $12,%zmm4,%zmm4
+    add %r8,%rax
+    vpaddd %zmm5,%zmm0,%zmm0
     vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    mov %rax,2080(%rsi)
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $8,%zmm15,%zmm15
     vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpxord %zmm1,%zmm13,%zmm13
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vprold $8,%zmm12,%zmm12
-    vprold $8,%zmm13,%zmm13
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    prefetcht1 256(%rax)
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
     vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
+    vprold $8,%zmm13,%zmm13
     vpxord 1024(%rdx),%zmm19,%zmm19
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
+    vprold $8,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    prefetcht1 320(%rax)
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
     vmovdqa32 %zmm19,1024(%rdx)
-    vprold $8,%zmm14,%zmm14
+    vpxord %zmm11,%zmm6,%zmm6
     vpxord 1088(%rdx),%zmm20,%zmm20
-    vprold $8,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
+    vprold $7,%zmm5,%zmm5
+    vprold $7,%zmm6,%zmm6
+    mov 1036(%rsi),%eax
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
     vmovdqa32 %zmm20,1088(%rdx)
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm8,%zmm7,%zmm7
+    and %r9d,%eax
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $7,%zmm7,%zmm7
     vpxord 1152(%rdx),%zmm17,%zmm17
-    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
     vmovdqa32 %zmm17,1152(%rdx)
-    vprold $7,%zmm4,%zmm4
-    vprold $7,%zmm5,%zmm5
-    vpxord 1216(%rdx),%zmm16,%zmm16
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vmovdqa32 %zmm16,1216(%rdx)
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    mov 2064(%rdx),%r10
-    vprold $7,%zmm6,%zmm6
-    vmovdqa32 80(%r10),%xmm16
-    vprold $7,%zmm7,%zmm7
-    vpaddd %zmm5,%zmm0,%zmm0
-    mov 2072(%rdx),%r11
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    vmovdqa32 208(%r11),%xmm17
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
-    mov 2080(%rdx),%r10
-    vprold $16,%zmm12,%zmm12
-    vmovdqa32 336(%r10),%xmm18
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    mov 2088(%rdx),%r11
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord %zmm3,%zmm14,%zmm14
-    vmovdqa32 464(%r11),%xmm19
-    vprold $16,%zmm13,%zmm13
-    vprold $16,%zmm14,%zmm14
-    mov 2096(%rdx),%r10
-    vpaddd %zmm15,%zmm10,%zmm10
-    vbroadcasti32x4 592(%r10),%zmm16{%k1}
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    mov 2104(%rdx),%r11
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
-    vbroadcasti32x4 720(%r11),%zmm17{%k1}
-    vprold $12,%zmm6,%zmm6
-    mov 2112(%rdx),%r10
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vbroadcasti32x4 848(%r10),%zmm18{%k1}
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    mov 2120(%rdx),%r11
-    vprold $12,%zmm7,%zmm7
-    vprold $12,%zmm4,%zmm4
-    vbroadcasti32x4 976(%r11),%zmm19{%k1}
-    vpaddd %zmm5,%zmm0,%zmm0
-    mov 2128(%rdx),%r10
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    vbroadcasti32x4 1104(%r10),%zmm16{%k2}
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $8,%zmm15,%zmm15
-    mov 2136(%rdx),%r11
-    vprold $8,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    vbroadcasti32x4 1232(%r11),%zmm17{%k2}
-    vpaddd %zmm4,%zmm3,%zmm3
-    mov 2144(%rdx),%r10
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord %zmm3,%zmm14,%zmm14
-    vbroadcasti32x4 1360(%r10),%zmm18{%k2}
-    vprold $8,%zmm13,%zmm13
-    vprold $8,%zmm14,%zmm14
-    mov 2152(%rdx),%r11
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vbroadcasti32x4 1488(%r11),%zmm19{%k2}
-    vpxord %zmm10,%zmm5,%zmm5
-    mov 2160(%rdx),%r10
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 1616(%r10),%zmm16{%k3}
-    vprold $7,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    mov 2168(%rdx),%r11
-    vpaddd %zmm14,%zmm9,%zmm9
-    vbroadcasti32x4 1744(%r11),%zmm17{%k3}
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    mov 2176(%rdx),%r10
-    vprold $7,%zmm7,%zmm7
-    vprold $7,%zmm4,%zmm4
-    vbroadcasti32x4 1872(%r10),%zmm18{%k3}
     vpaddd %zmm4,%zmm0,%zmm0
     vpaddd %zmm5,%zmm1,%zmm1
-    mov 2184(%rdx),%r11
+    shl $11,%rax
     vpxord %zmm0,%zmm12,%zmm12
-    vbroadcasti32x4 2000(%r11),%zmm19{%k3}
     vpxord %zmm1,%zmm13,%zmm13
+    vpxord 1216(%rdx),%zmm16,%zmm16
     vprold $16,%zmm12,%zmm12
-    vpunpckldq %zmm17,%zmm16,%zmm20
+    vmovdqa32 %zmm16,1216(%rdx)
     vprold $16,%zmm13,%zmm13
     vpaddd %zmm6,%zmm2,%zmm2
-    vpunpckhdq %zmm17,%zmm16,%zmm16
+    add %r8,%rax
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm14,%zmm14
-    vpunpckldq %zmm19,%zmm18,%zmm17
+    mov 2064(%rdx),%r10
     vpxord %zmm3,%zmm15,%zmm15
-    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vmovdqa32 80(%r10),%xmm16
     vprold $16,%zmm14,%zmm14
     vprold $16,%zmm15,%zmm15
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    mov %rax,2088(%rsi)
     vpaddd %zmm12,%zmm8,%zmm8
     vpaddd %zmm13,%zmm9,%zmm9
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    mov 2072(%rdx),%r11
     vpxord %zmm8,%zmm4,%zmm4
+    prefetcht1 384(%rax)
     vpxord %zmm9,%zmm5,%zmm5
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vprold $12,%zmm4,%zmm4
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vmovdqa32 208(%r11),%xmm17
     vprold $12,%zmm5,%zmm5
     vpaddd %zmm14,%zmm10,%zmm10
-    vpxord 1280(%rdx),%zmm19,%zmm19
+    mov 2080(%rdx),%r10
     vpaddd %zmm15,%zmm11,%zmm11
+    prefetcht1 448(%rax)
     vpxord %zmm10,%zmm6,%zmm6
-    vmovdqa32 %zmm19,1280(%rdx)
     vpxord %zmm11,%zmm7,%zmm7
-    vpxord 1344(%rdx),%zmm20,%zmm20
+    vmovdqa32 336(%r10),%xmm18
     vprold $12,%zmm6,%zmm6
     vprold $12,%zmm7,%zmm7
-    vmovdqa32 %zmm20,1344(%rdx)
+    mov 2088(%rdx),%r11
     vpaddd %zmm4,%zmm0,%zmm0
+    mov 1040(%rsi),%eax
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm0,%zmm12,%zmm12
+    vmovdqa32 464(%r11),%xmm19
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $8,%zmm12,%zmm12
+    mov 2096(%rdx),%r10
+    vprold $8,%zmm13,%zmm13
+    and %r9d,%eax
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
+    vbroadcasti32x4 592(%r10),%zmm16{%k1}
+    vpxord %zmm2,%zmm14,%zmm14
+    shl $11,%rax
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $8,%zmm14,%zmm14
+    mov 2104(%rdx),%r11
+    vprold $8,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
+    vbroadcasti32x4 720(%r11),%zmm17{%k1}
+    vpaddd %zmm13,%zmm9,%zmm9
+    add %r8,%rax
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    mov 2112(%rdx),%r10
+    vprold $7,%zmm4,%zmm4
+    vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 848(%r10),%zmm18{%k1}
+    vpaddd %zmm14,%zmm10,%zmm10
+    mov %rax,2096(%rsi)
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    mov 2120(%rdx),%r11
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
+    vbroadcasti32x4 976(%r11),%zmm19{%k1}
+    vprold $7,%zmm7,%zmm7
+    prefetcht1 512(%rax)
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    mov 2128(%rdx),%r10
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    prefetcht1 576(%rax)
+    vprold $16,%zmm15,%zmm15
+    vbroadcasti32x4 1104(%r10),%zmm16{%k2}
+    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    mov 2136(%rdx),%r11
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    mov 1044(%rsi),%eax
+    vpxord %zmm3,%zmm14,%zmm14
+    vbroadcasti32x4 1232(%r11),%zmm17{%k2}
+    vprold $16,%zmm13,%zmm13
+    vprold $16,%zmm14,%zmm14
+    mov 2144(%rdx),%r10
+    vpaddd %zmm15,%zmm10,%zmm10
+    and %r9d,%eax
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vbroadcasti32x4 1360(%r10),%zmm18{%k2}
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $12,%zmm5,%zmm5
+    mov 2152(%rdx),%r11
+    vprold $12,%zmm6,%zmm6
+    shl $11,%rax
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vbroadcasti32x4 1488(%r11),%zmm19{%k2}
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    add %r8,%rax
+    vprold $12,%zmm7,%zmm7
+    mov 2160(%rdx),%r10
+    vprold $12,%zmm4,%zmm4
+    vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 1616(%r10),%zmm16{%k3}
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    mov %rax,2104(%rsi)
+    vpxord %zmm1,%zmm12,%zmm12
+    mov 2168(%rdx),%r11
+    vprold $8,%zmm15,%zmm15
+    vprold $8,%zmm12,%zmm12
+    vbroadcasti32x4 1744(%r11),%zmm17{%k3}
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    prefetcht1 640(%rax)
+    vpxord %zmm2,%zmm13,%zmm13
+    mov 2176(%rdx),%r10
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $8,%zmm13,%zmm13
+    vbroadcasti32x4 1872(%r10),%zmm18{%k3}
+    vprold $8,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    prefetcht1 704(%rax)
+    vpaddd %zmm12,%zmm11,%zmm11
+    mov 2184(%rdx),%r11
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    mov 1048(%rsi),%eax
+    vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 2000(%r11),%zmm19{%k3}
+    vprold $7,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    and %r9d,%eax
+    vpxord %zmm9,%zmm4,%zmm4
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vprold $7,%zmm7,%zmm7
+    vprold $7,%zmm4,%zmm4
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    shl $11,%rax
+    vpxord %zmm0,%zmm12,%zmm12
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $16,%zmm12,%zmm12
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    add %r8,%rax
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    mov %rax,2112(%rsi)
+    vprold $16,%zmm14,%zmm14
+    vprold $16,%zmm15,%zmm15
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    prefetcht1 768(%rax)
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $12,%zmm4,%zmm4
+    vpxord 1280(%rdx),%zmm19,%zmm19
+    vprold $12,%zmm5,%zmm5
+    vmovdqa32 %zmm19,1280(%rdx)
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    prefetcht1 832(%rax)
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord 1344(%rdx),%zmm20,%zmm20
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $12,%zmm6,%zmm6
+    vmovdqa32 %zmm20,1344(%rdx)
+    vprold $12,%zmm7,%zmm7
+    vpaddd %zmm4,%zmm0,%zmm0
+    mov 1052(%rsi),%eax
     vpaddd %zmm5,%zmm1,%zmm1
     vpxord 1408(%rdx),%zmm17,%zmm17
     vpxord %zmm0,%zmm12,%zmm12
     vpxord %zmm1,%zmm13,%zmm13
-    vmovdqa32 %zmm17,1408(%rdx)
+    and %r9d,%eax
     vprold $8,%zmm12,%zmm12
-    vpxord 1472(%rdx),%zmm16,%zmm16
     vprold $8,%zmm13,%zmm13
+    vmovdqa32 %zmm17,1408(%rdx)
     vpaddd %zmm6,%zmm2,%zmm2
-    vmovdqa32 %zmm16,1472(%rdx)
+    vpxord 1472(%rdx),%zmm16,%zmm16
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm14,%zmm14
-    mov 2064(%rdx),%r10
+    shl $11,%rax
     vpxord %zmm3,%zmm15,%zmm15
     vprold $8,%zmm14,%zmm14
-    vmovdqa32 96(%r10),%xmm16
+    vmovdqa32 %zmm16,1472(%rdx)
     vprold $8,%zmm15,%zmm15
-    mov 2072(%rdx),%r11
+    mov 2064(%rdx),%r10
     vpaddd %zmm12,%zmm8,%zmm8
     vpaddd %zmm13,%zmm9,%zmm9
-    vmovdqa32 224(%r11),%xmm17
+    add %r8,%rax
     vpxord %zmm8,%zmm4,%zmm4
     vpxord %zmm9,%zmm5,%zmm5
-    mov 2080(%rdx),%r10
+    vmovdqa32 96(%r10),%xmm16
     vprold $7,%zmm4,%zmm4
+    mov 2072(%rdx),%r11
     vprold $7,%zmm5,%zmm5
-    vmovdqa32 352(%r10),%xmm18
     vpaddd %zmm14,%zmm10,%zmm10
-    mov 2088(%rdx),%r11
+    mov %rax,2120(%rsi)
     vpaddd %zmm15,%zmm11,%zmm11
     vpxord %zmm10,%zmm6,%zmm6
-    vmovdqa32 480(%r11),%xmm19
+    vmovdqa32 224(%r11),%xmm17
     vpxord %zmm11,%zmm7,%zmm7
+    prefetcht1 896(%rax)
     vprold $7,%zmm6,%zmm6
-    mov 2096(%rdx),%r10
     vprold $7,%zmm7,%zmm7
-    vbroadcasti32x4 608(%r10),%zmm16{%k1}
+    mov 2080(%rdx),%r10
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    mov 2104(%rdx),%r11
+    vmovdqa32 352(%r10),%xmm18
     vpxord %zmm0,%zmm15,%zmm15
+    prefetcht1 960(%rax)
     vpxord %zmm1,%zmm12,%zmm12
-    vbroadcasti32x4 736(%r11),%zmm17{%k1}
     vprold $16,%zmm15,%zmm15
+    mov 2088(%rdx),%r11
     vprold $16,%zmm12,%zmm12
-    mov 2112(%rdx),%r10
+    vmovdqa32 480(%r11),%xmm19
     vpaddd %zmm7,%zmm2,%zmm2
-    vbroadcasti32x4 864(%r10),%zmm18{%k1}
     vpaddd %zmm4,%zmm3,%zmm3
+    mov 1056(%rsi),%eax
     vpxord %zmm2,%zmm13,%zmm13
-    mov 2120(%rdx),%r11
     vpxord %zmm3,%zmm14,%zmm14
+    mov 2096(%rdx),%r10
     vprold $16,%zmm13,%zmm13
-    vbroadcasti32x4 992(%r11),%zmm19{%k1}
+    vbroadcasti32x4 608(%r10),%zmm16{%k1}
     vprold $16,%zmm14,%zmm14
     vpaddd %zmm15,%zmm10,%zmm10
-    mov 2128(%rdx),%r10
+    and %r9d,%eax
     vpaddd %zmm12,%zmm11,%zmm11
-    vbroadcasti32x4 1120(%r10),%zmm16{%k2}
     vpxord %zmm10,%zmm5,%zmm5
+    mov 2104(%rdx),%r11
     vpxord %zmm11,%zmm6,%zmm6
-    mov 2136(%rdx),%r11
+    vbroadcasti32x4 736(%r11),%zmm17{%k1}
     vprold $12,%zmm5,%zmm5
     vprold $12,%zmm6,%zmm6
-    vbroadcasti32x4 1248(%r11),%zmm17{%k2}
+    shl $11,%rax
     vpaddd %zmm13,%zmm8,%zmm8
     vpaddd %zmm14,%zmm9,%zmm9
-    mov 2144(%rdx),%r10
+    mov 2112(%rdx),%r10
     vpxord %zmm8,%zmm7,%zmm7
-    vbroadcasti32x4 1376(%r10),%zmm18{%k2}
+    add %r8,%rax
     vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
-    mov 2152(%rdx),%r11
+    vbroadcasti32x4 864(%r10),%zmm18{%k1}
     vprold $12,%zmm4,%zmm4
     vpaddd %zmm5,%zmm0,%zmm0
-    vbroadcasti32x4 1504(%r11),%zmm19{%k2}
+    mov 2120(%rdx),%r11
     vpaddd %zmm6,%zmm1,%zmm1
-    mov 2160(%rdx),%r10
+    mov %rax,2128(%rsi)
     vpxord %zmm0,%zmm15,%zmm15
     vpxord %zmm1,%zmm12,%zmm12
-    vbroadcasti32x4 1632(%r10),%zmm16{%k3}
+    vbroadcasti32x4 992(%r11),%zmm19{%k1}
     vprold $8,%zmm15,%zmm15
     vprold $8,%zmm12,%zmm12
-    mov 2168(%rdx),%r11
+    mov 2128(%rdx),%r10
     vpaddd %zmm7,%zmm2,%zmm2
+    prefetcht1 1024(%rax)
     vpaddd %zmm4,%zmm3,%zmm3
-    vbroadcasti32x4 1760(%r11),%zmm17{%k3}
     vpxord %zmm2,%zmm13,%zmm13
-    mov 2176(%rdx),%r10
+    vbroadcasti32x4 1120(%r10),%zmm16{%k2}
     vpxord %zmm3,%zmm14,%zmm14
+    mov 2136(%rdx),%r11
     vprold $8,%zmm13,%zmm13
-    vbroadcasti32x4 1888(%r10),%zmm18{%k3}
     vprold $8,%zmm14,%zmm14
+    prefetcht1 1088(%rax)
     vpaddd %zmm15,%zmm10,%zmm10
-    mov 2184(%rdx),%r11
     vpaddd %zmm12,%zmm11,%zmm11
+    vbroadcasti32x4 1248(%r11),%zmm17{%k2}
     vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 2016(%r11),%zmm19{%k3}
+    mov 1060(%rsi),%eax
     vpxord %zmm11,%zmm6,%zmm6
-    vpunpckldq %zmm17,%zmm16,%zmm20
     vprold $7,%zmm5,%zmm5
+    mov 2144(%rdx),%r10
     vprold $7,%zmm6,%zmm6
-    vpunpckhdq %zmm17,%zmm16,%zmm16
     vpaddd %zmm13,%zmm8,%zmm8
+    vbroadcasti32x4 1376(%r10),%zmm18{%k2}
     vpaddd %zmm14,%zmm9,%zmm9
-    vpunpckldq %zmm19,%zmm18,%zmm17
+    and %r9d,%eax
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
-    vpunpckhdq %zmm19,%zmm18,%zmm18
+    mov 2152(%rdx),%r11
     vprold $7,%zmm7,%zmm7
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vprold $7,%zmm4,%zmm4
+    vbroadcasti32x4 1504(%r11),%zmm19{%k2}
     vpaddd %zmm4,%zmm0,%zmm0
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    shl $11,%rax
     vpaddd %zmm5,%zmm1,%zmm1
     vpxord %zmm0,%zmm12,%zmm12
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    mov 2160(%rdx),%r10
     vpxord %zmm1,%zmm13,%zmm13
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vprold $16,%zmm12,%zmm12
+    vbroadcasti32x4 1632(%r10),%zmm16{%k3}
     vprold $16,%zmm13,%zmm13
-    vpxord 1536(%rdx),%zmm19,%zmm19
+    add %r8,%rax
     vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
-    vmovdqa32 %zmm19,1536(%rdx)
+    mov 2168(%rdx),%r11
     vpxord %zmm2,%zmm14,%zmm14
     vpxord %zmm3,%zmm15,%zmm15
-    vpxord 1600(%rdx),%zmm20,%zmm20
+    mov %rax,2136(%rsi)
     vprold $16,%zmm14,%zmm14
+    vbroadcasti32x4 1760(%r11),%zmm17{%k3}
+    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
+    mov 2176(%rdx),%r10
+    vpaddd %zmm13,%zmm9,%zmm9
+    prefetcht1 1152(%rax)
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    vbroadcasti32x4 1888(%r10),%zmm18{%k3}
+    vprold $12,%zmm4,%zmm4
+    vprold $12,%zmm5,%zmm5
+    mov 2184(%rdx),%r11
+    vpaddd %zmm14,%zmm10,%zmm10
+    prefetcht1 1216(%rax)
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    vbroadcasti32x4 2016(%r11),%zmm19{%k3}
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $12,%zmm6,%zmm6
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vprold $12,%zmm7,%zmm7
+    mov 1064(%rsi),%eax
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm1,%zmm13,%zmm13
+    and %r9d,%eax
+    vprold $8,%zmm12,%zmm12
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm2,%zmm14,%zmm14
+    shl $11,%rax
+    vpxord %zmm3,%zmm15,%zmm15
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpaddd %zmm13,%zmm9,%zmm9
+    add %r8,%rax
+    vpxord %zmm8,%zmm4,%zmm4
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vprold $7,%zmm5,%zmm5
+    mov %rax,2144(%rsi)
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord 1536(%rdx),%zmm19,%zmm19
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    prefetcht1 1280(%rax)
+    vprold $7,%zmm6,%zmm6
+    vmovdqa32 %zmm19,1536(%rdx)
+    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpxord 1600(%rdx),%zmm20,%zmm20
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    prefetcht1 1344(%rax)
+    vpxord %zmm1,%zmm12,%zmm12
     vmovdqa32 %zmm20,1600(%rdx)
     vprold $16,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
+    vprold $16,%zmm12,%zmm12
     vpxord 1664(%rdx),%zmm17,%zmm17
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    mov 1068(%rsi),%eax
+    vpxord %zmm2,%zmm13,%zmm13
     vmovdqa32 %zmm17,1664(%rdx)
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
     vpxord 1728(%rdx),%zmm16,%zmm16
-    vprold $12,%zmm5,%zmm5
+    vprold $16,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    and %r9d,%eax
+    vpaddd %zmm12,%zmm11,%zmm11
     vmovdqa32 %zmm16,1728(%rdx)
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    mov 2064(%rdx),%r10
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    vmovdqa32 112(%r10),%xmm16
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    shl $11,%rax
+    vprold $12,%zmm5,%zmm5
     vprold $12,%zmm6,%zmm6
+    mov 2064(%rdx),%r10
+    vpaddd %zmm13,%zmm8,%zmm8
+    vmovdqa32 112(%r10),%xmm16
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    add %r8,%rax
+    vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
     mov 2072(%rdx),%r11
-    vpaddd %zmm4,%zmm0,%zmm0
+    vprold $12,%zmm4,%zmm4
     vmovdqa32 240(%r11),%xmm17
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    mov %rax,2152(%rsi)
+    vpxord %zmm0,%zmm15,%zmm15
+    mov 2080(%rdx),%r10
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $8,%zmm15,%zmm15
+    vmovdqa32 368(%r10),%xmm18
+    vprold $8,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    prefetcht1 1408(%rax)
+    vpaddd %zmm4,%zmm3,%zmm3
+    mov 2088(%rdx),%r11
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
+    prefetcht1 1472(%rax)
+    vprold $8,%zmm13,%zmm13
+    vprold $8,%zmm14,%zmm14
+    vmovdqa32 496(%r11),%xmm19
+    vpaddd %zmm15,%zmm10,%zmm10
+    mov 2096(%rdx),%r10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    mov 1072(%rsi),%eax
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 624(%r10),%zmm16{%k1}
+    vprold $7,%zmm6,%zmm6
+    mov 2104(%rdx),%r11
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    and %r9d,%eax
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vbroadcasti32x4 752(%r11),%zmm17{%k1}
+    vprold $7,%zmm7,%zmm7
+    mov 2112(%rdx),%r10
+    vprold $7,%zmm4,%zmm4
+    vpaddd %zmm31,%zmm0,%zmm0
+    shl $11,%rax
+    vmovdqa32 %zmm0,0(%rdi)
+    vpxord 1024(%rdi),%zmm0,%zmm31
+    vbroadcasti32x4 880(%r10),%zmm18{%k1}
+    vpaddd %zmm30,%zmm4,%zmm4
+    add %r8,%rax
+    vmovdqa32 %zmm4,256(%rdi)
+    vpxord 1280(%rdi),%zmm4,%zmm30
+    mov 2120(%rdx),%r11
+    vpaddd %zmm29,%zmm12,%zmm12
+    vbroadcasti32x4 1008(%r11),%zmm19{%k1}
+    vmovdqa32 %zmm12,768(%rdi)
+    vpxord 1792(%rdi),%zmm12,%zmm29
+    mov %rax,2160(%rsi)
+    vpaddd %zmm28,%zmm1,%zmm1
+    vmovdqa32 %zmm1,64(%rdi)
+    mov 2128(%rdx),%r10
+    vpxord 1088(%rdi),%zmm1,%zmm28
+    vbroadcasti32x4 1136(%r10),%zmm16{%k2}
+    vpaddd %zmm27,%zmm5,%zmm5
+    vmovdqa32 %zmm5,320(%rdi)
+    prefetcht1 1536(%rax)
+    vpxord 1344(%rdi),%zmm5,%zmm27
+    vpaddd %zmm26,%zmm13,%zmm13
+    mov 2136(%rdx),%r11
+    vmovdqa32 %zmm13,832(%rdi)
+    vbroadcasti32x4 1264(%r11),%zmm17{%k2}
+    vpxord 1856(%rdi),%zmm13,%zmm26
+    vpaddd %zmm25,%zmm8,%zmm8
+    prefetcht1 1600(%rax)
+    vmovdqa32 %zmm8,512(%rdi)
+    vpxord 1536(%rdi),%zmm8,%zmm25
+    mov 2144(%rdx),%r10
+    vpaddd %zmm24,%zmm9,%zmm9
+    mov 1076(%rsi),%eax
+    vmovdqa32 %zmm9,576(%rdi)
+    vpxord 1600(%rdi),%zmm9,%zmm24
+    vbroadcasti32x4 1392(%r10),%zmm18{%k2}
+    vpaddd %zmm23,%zmm2,%zmm2
+    vmovdqa32 %zmm2,128(%rdi)
+    mov 2152(%rdx),%r11
+    vpxord 1152(%rdi),%zmm2,%zmm23
+    and %r9d,%eax
+    vpaddd %zmm22,%zmm6,%zmm6
+    vmovdqa32 %zmm6,384(%rdi)
+    vbroadcasti32x4 1520(%r11),%zmm19{%k2}
+    vpxord 1408(%rdi),%zmm6,%zmm22
+    vpaddd %zmm21,%zmm14,%zmm14
+    mov 2160(%rdx),%r10
+    vmovdqa32 %zmm14,896(%rdi)
+    shl $11,%rax
+    vpxord 1920(%rdi),%zmm14,%zmm21
+    vpaddd 192(%rcx),%zmm3,%zmm3
+    vbroadcasti32x4 1648(%r10),%zmm16{%k3}
+    vmovdqa32 %zmm3,192(%rdi)
+    mov 2168(%rdx),%r11
+    vpxord 1216(%rdi),%zmm3,%zmm3
+    vmovdqa32 %zmm3,192(%rcx)
+    add %r8,%rax
+    vpaddd 448(%rcx),%zmm7,%zmm7
+    vmovdqa32 %zmm7,448(%rdi)
+    vbroadcasti32x4 1776(%r11),%zmm17{%k3}
+    vpxord 1472(%rdi),%zmm7,%zmm7
+    mov %rax,2168(%rsi)
+    vmovdqa32 %zmm7,448(%rcx)
+    vpaddd 960(%rcx),%zmm15,%zmm15
+    mov 2176(%rdx),%r10
+    vmovdqa32 %zmm15,960(%rdi)
+    vpxord 1984(%rdi),%zmm15,%zmm15
+    vbroadcasti32x4 1904(%r10),%zmm18{%k3}
+    vmovdqa32 %zmm15,960(%rcx)
+    prefetcht1 1664(%rax)
+    vpaddd 640(%rcx),%zmm10,%zmm10
+    vmovdqa32 %zmm10,640(%rdi)
+    mov 2184(%rdx),%r11
+    vpxord 1664(%rdi),%zmm10,%zmm10
+    vmovdqa32 %zmm10,640(%rcx)
+    vbroadcasti32x4 2032(%r11),%zmm19{%k3}
+    vpaddd 704(%rcx),%zmm11,%zmm11
+    prefetcht1 1728(%rax)
+    vmovdqa32 %zmm11,704(%rdi)
+    vpxord 1728(%rdi),%zmm11,%zmm11
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vmovdqa32 %zmm11,704(%rcx)
+    vpaddd %zmm30,%zmm31,%zmm0
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpaddd %zmm27,%zmm28,%zmm1
+    mov 1080(%rsi),%eax
+    vpxord %zmm0,%zmm29,%zmm12
+    vpxord %zmm1,%zmm26,%zmm13
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vprold $16,%zmm12,%zmm12
+    vprold $16,%zmm13,%zmm13
+    and %r9d,%eax
+    vpaddd %zmm22,%zmm23,%zmm2
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm2,%zmm21,%zmm14
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpxord %zmm3,%zmm15,%zmm15
+    shl $11,%rax
+    vprold $16,%zmm14,%zmm14
+    vprold $16,%zmm15,%zmm15
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpaddd %zmm12,%zmm25,%zmm8
+    vpaddd %zmm13,%zmm24,%zmm9
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpxord %zmm8,%zmm30,%zmm4
+    add %r8,%rax
+    vpxord %zmm9,%zmm27,%zmm5
+    vprold $12,%zmm4,%zmm4
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vprold $12,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpxord 1792(%rdx),%zmm19,%zmm19
+    vpaddd %zmm15,%zmm11,%zmm11
+    mov %rax,2176(%rsi)
+    vpxord %zmm10,%zmm22,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    vmovdqa32 %zmm19,1792(%rdx)
+    vprold $12,%zmm6,%zmm6
+    vprold $12,%zmm7,%zmm7
+    prefetcht1 1792(%rax)
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpxord 1856(%rdx),%zmm20,%zmm20
     vpaddd %zmm5,%zmm1,%zmm1
     vpxord %zmm0,%zmm12,%zmm12
-    mov 2080(%rdx),%r10
+    vmovdqa32 %zmm20,1856(%rdx)
     vpxord %zmm1,%zmm13,%zmm13
     vprold $8,%zmm12,%zmm12
-    vmovdqa32 368(%r10),%xmm18
+    prefetcht1 1856(%rax)
     vprold $8,%zmm13,%zmm13
-    mov 2088(%rdx),%r11
+    vpxord 1920(%rdx),%zmm17,%zmm17
     vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
-    vmovdqa32 496(%r11),%xmm19
+    vmovdqa32 %zmm17,1920(%rdx)
     vpxord %zmm2,%zmm14,%zmm14
     vpxord %zmm3,%zmm15,%zmm15
-    mov 2096(%rdx),%r10
+    mov 1084(%rsi),%eax
     vprold $8,%zmm14,%zmm14
+    vpxord 1984(%rdx),%zmm16,%zmm16
     vprold $8,%zmm15,%zmm15
-    vbroadcasti32x4 624(%r10),%zmm16{%k1}
     vpaddd %zmm12,%zmm8,%zmm8
-    mov 2104(%rdx),%r11
+    vmovdqa32 %zmm16,1984(%rdx)
     vpaddd %zmm13,%zmm9,%zmm9
     vpxord %zmm8,%zmm4,%zmm4
-    vbroadcasti32x4 752(%r11),%zmm17{%k1}
+    and %r9d,%eax
     vpxord %zmm9,%zmm5,%zmm5
+    mov 2064(%rdx),%r10
     vprold $7,%zmm4,%zmm4
-    mov 2112(%rdx),%r10
     vprold $7,%zmm5,%zmm5
+    shl $11,%rax
     vpaddd %zmm14,%zmm10,%zmm10
-    vbroadcasti32x4 880(%r10),%zmm18{%k1}
+    vmovdqa32 0(%r10),%xmm16
     vpaddd %zmm15,%zmm11,%zmm11
-    mov 2120(%rdx),%r11
     vpxord %zmm10,%zmm6,%zmm6
+    mov 2072(%rdx),%r11
     vpxord %zmm11,%zmm7,%zmm7
-    vbroadcasti32x4 1008(%r11),%zmm19{%k1}
     vprold $7,%zmm6,%zmm6
+    add %r8,%rax
     vprold $7,%zmm7,%zmm7
-    mov 2128(%rdx),%r10
+    vmovdqa32 128(%r11),%xmm17
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    vbroadcasti32x4 1136(%r10),%zmm16{%k2}
+    mov 2080(%rdx),%r10
     vpxord %zmm0,%zmm15,%zmm15
-    mov 2136(%rdx),%r11
     vpxord %zmm1,%zmm12,%zmm12
+    mov %rax,2184(%rsi)
     vprold $16,%zmm15,%zmm15
-    vbroadcasti32x4 1264(%r11),%zmm17{%k2}
+    vmovdqa32 256(%r10),%xmm18
     vprold $16,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
-    mov 2144(%rdx),%r10
+    mov 2088(%rdx),%r11
     vpaddd %zmm4,%zmm3,%zmm3
-    vbroadcasti32x4 1392(%r10),%zmm18{%k2}
     vpxord %zmm2,%zmm13,%zmm13
+    prefetcht1 1920(%rax)
     vpxord %zmm3,%zmm14,%zmm14
-    mov 2152(%rdx),%r11
+    vmovdqa32 384(%r11),%xmm19
     vprold $16,%zmm13,%zmm13
     vprold $16,%zmm14,%zmm14
-    vbroadcasti32x4 1520(%r11),%zmm19{%k2}
+    prefetcht1 1984(%rax)
     vpaddd %zmm15,%zmm10,%zmm10
     vpaddd %zmm12,%zmm11,%zmm11
-    mov 2160(%rdx),%r10
+    mov 2096(%rdx),%r10
     vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 1648(%r10),%zmm16{%k3}
+    vbroadcasti32x4 512(%r10),%zmm16{%k1}
     vpxord %zmm11,%zmm6,%zmm6
     vprold $12,%zmm5,%zmm5
-    mov 2168(%rdx),%r11
+    mov 2104(%rdx),%r11
     vprold $12,%zmm6,%zmm6
     vpaddd %zmm13,%zmm8,%zmm8
-    vbroadcasti32x4 1776(%r11),%zmm17{%k3}
+    vbroadcasti32x4 640(%r11),%zmm17{%k1}
     vpaddd %zmm14,%zmm9,%zmm9
+    mov 2112(%rdx),%r10
     vpxord %zmm8,%zmm7,%zmm7
-    mov 2176(%rdx),%r10
     vpxord %zmm9,%zmm4,%zmm4
-    vbroadcasti32x4 1904(%r10),%zmm18{%k3}
+    vbroadcasti32x4 768(%r10),%zmm18{%k1}
     vprold $12,%zmm7,%zmm7
+    mov 2120(%rdx),%r11
     vprold $12,%zmm4,%zmm4
-    mov 2184(%rdx),%r11
     vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 896(%r11),%zmm19{%k1}
     vpaddd %zmm6,%zmm1,%zmm1
-    vbroadcasti32x4 2032(%r11),%zmm19{%k3}
     vpxord %zmm0,%zmm15,%zmm15
+    mov 2128(%rdx),%r10
     vpxord %zmm1,%zmm12,%zmm12
-    vpunpckldq %zmm17,%zmm16,%zmm20
+    vbroadcasti32x4 1024(%r10),%zmm16{%k2}
     vprold $8,%zmm15,%zmm15
-    vpunpckhdq %zmm17,%zmm16,%zmm16
     vprold $8,%zmm12,%zmm12
+    mov 2136(%rdx),%r11
     vpaddd %zmm7,%zmm2,%zmm2
-    vpunpckldq %zmm19,%zmm18,%zmm17
     vpaddd %zmm4,%zmm3,%zmm3
+    vbroadcasti32x4 1152(%r11),%zmm17{%k2}
     vpxord %zmm2,%zmm13,%zmm13
-    vpunpckhdq %zmm19,%zmm18,%zmm18
+    mov 2144(%rdx),%r10
     vpxord %zmm3,%zmm14,%zmm14
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vprold $8,%zmm13,%zmm13
+    vbroadcasti32x4 1280(%r10),%zmm18{%k2}
     vprold $8,%zmm14,%zmm14
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vpaddd %zmm15,%zmm10,%zmm10
+    mov 2152(%rdx),%r11
     vpaddd %zmm12,%zmm11,%zmm11
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vbroadcasti32x4 1408(%r11),%zmm19{%k2}
     vpxord %zmm10,%zmm5,%zmm5
     vpxord %zmm11,%zmm6,%zmm6
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    mov 2160(%rdx),%r10
     vprold $7,%zmm5,%zmm5
-    vpxord 1792(%rdx),%zmm19,%zmm19
     vprold $7,%zmm6,%zmm6
+    vbroadcasti32x4 1536(%r10),%zmm16{%k3}
     vpaddd %zmm13,%zmm8,%zmm8
-    vmovdqa32 %zmm19,1792(%rdx)
+    mov 2168(%rdx),%r11
     vpaddd %zmm14,%zmm9,%zmm9
     vpxord %zmm8,%zmm7,%zmm7
-    vpxord 1856(%rdx),%zmm20,%zmm20
+    vbroadcasti32x4 1664(%r11),%zmm17{%k3}
     vpxord %zmm9,%zmm4,%zmm4
     vprold $7,%zmm7,%zmm7
-    vmovdqa32 %zmm20,1856(%rdx)
+    mov 2176(%rdx),%r10
     vprold $7,%zmm4,%zmm4
-    vpxord 1920(%rdx),%zmm17,%zmm17
+    vbroadcasti32x4 1792(%r10),%zmm18{%k3}
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    mov 2184(%rdx),%r11
+    vpxord %zmm0,%zmm12,%zmm12
+    vbroadcasti32x4 1920(%r11),%zmm19{%k3}
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $16,%zmm12,%zmm12
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vprold $16,%zmm14,%zmm14
+    vprold $16,%zmm15,%zmm15
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $12,%zmm4,%zmm4
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vprold $12,%zmm5,%zmm5
+    vmovdqa32 0(%rdx),%zmm18
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpternlogd $0x96,1024(%rdx),%zmm18,%zmm19
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    vmovdqa32 %zmm19,0(%rdx)
+    vprold $12,%zmm6,%zmm6
+    vmovdqa32 64(%rdx),%zmm18
+    vprold $12,%zmm7,%zmm7
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpternlogd $0x96,1088(%rdx),%zmm18,%zmm20
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm0,%zmm12,%zmm12
+    vmovdqa32 %zmm20,64(%rdx)
+    vpxord %zmm1,%zmm13,%zmm13
+    vmovdqa32 128(%rdx),%zmm18
+    vprold $8,%zmm12,%zmm12
+    vprold $8,%zmm13,%zmm13
+    vpternlogd $0x96,1152(%rdx),%zmm18,%zmm17
+    vpaddd %zmm6,%zmm2,%zmm2
+    vmovdqa32 %zmm17,128(%rdx)
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm2,%zmm14,%zmm14
+    vmovdqa32 192(%rdx),%zmm18
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $8,%zmm14,%zmm14
+    vpternlogd $0x96,1216(%rdx),%zmm18,%zmm16
+    vprold $8,%zmm15,%zmm15
+    vmovdqa32 %zmm16,192(%rdx)
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpaddd %zmm13,%zmm9,%zmm9
+    mov 2064(%rdx),%r10
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    vmovdqa32 16(%r10),%xmm16
+    vprold $7,%zmm4,%zmm4
+    mov 2072(%rdx),%r11
+    vprold $7,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
+    vmovdqa32 144(%r11),%xmm17
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    mov 2080(%rdx),%r10
+    vpxord %zmm11,%zmm7,%zmm7
+    vmovdqa32 272(%r10),%xmm18
+    vprold $7,%zmm6,%zmm6
+    vprold $7,%zmm7,%zmm7
+    mov 2088(%rdx),%r11
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    vmovdqa32 400(%r11),%xmm19
+    vpxord %zmm0,%zmm15,%zmm15
+    mov 2096(%rdx),%r10
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $16,%zmm15,%zmm15
+    vbroadcasti32x4 528(%r10),%zmm16{%k1}
+    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    mov 2104(%rdx),%r11
+    vpaddd %zmm4,%zmm3,%zmm3
+    vbroadcasti32x4 656(%r11),%zmm17{%k1}
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
+    mov 2112(%rdx),%r10
+    vprold $16,%zmm13,%zmm13
+    vprold $16,%zmm14,%zmm14
+    vbroadcasti32x4 784(%r10),%zmm18{%k1}
+    vpaddd %zmm15,%zmm10,%zmm10
+    mov 2120(%rdx),%r11
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vbroadcasti32x4 912(%r11),%zmm19{%k1}
+    vpxord %zmm11,%zmm6,%zmm6
+    mov 2128(%rdx),%r10
+    vprold $12,%zmm5,%zmm5
+    vprold $12,%zmm6,%zmm6
+    vbroadcasti32x4 1040(%r10),%zmm16{%k2}
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    mov 2136(%rdx),%r11
+    vpxord %zmm8,%zmm7,%zmm7
+    vbroadcasti32x4 1168(%r11),%zmm17{%k2}
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $12,%zmm7,%zmm7
+    mov 2144(%rdx),%r10
+    vprold $12,%zmm4,%zmm4
+    vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 1296(%r10),%zmm18{%k2}
+    vpaddd %zmm6,%zmm1,%zmm1
+    mov 2152(%rdx),%r11
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    vbroadcasti32x4 1424(%r11),%zmm19{%k2}
+    vprold $8,%zmm15,%zmm15
+    vprold $8,%zmm12,%zmm12
+    mov 2160(%rdx),%r10
+    vpaddd %zmm7,%zmm2,%zmm2
+    vbroadcasti32x4 1552(%r10),%zmm16{%k3}
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    mov 2168(%rdx),%r11
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $8,%zmm13,%zmm13
+    vbroadcasti32x4 1680(%r11),%zmm17{%k3}
+    vprold $8,%zmm14,%zmm14
+    mov 2176(%rdx),%r10
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vbroadcasti32x4 1808(%r10),%zmm18{%k3}
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    mov 2184(%rdx),%r11
+    vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 1936(%r11),%zmm19{%k3}
+    vprold $7,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vprold $7,%zmm7,%zmm7
+    vprold $7,%zmm4,%zmm4
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm0,%zmm12,%zmm12
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $16,%zmm12,%zmm12
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vprold $16,%zmm13,%zmm13
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
+    vmovdqa32 256(%rdx),%zmm18
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    vpternlogd $0x96,1280(%rdx),%zmm18,%zmm19
+    vprold $16,%zmm14,%zmm14
+    vmovdqa32 %zmm19,256(%rdx)
+    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
+    vmovdqa32 320(%rdx),%zmm18
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vpternlogd $0x96,1344(%rdx),%zmm18,%zmm20
+    vpxord %zmm9,%zmm5,%zmm5
+    vmovdqa32 %zmm20,320(%rdx)
+    vprold $12,%zmm4,%zmm4
+    vprold $12,%zmm5,%zmm5
+    vmovdqa32 384(%rdx),%zmm18
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpternlogd $0x96,1408(%rdx),%zmm18,%zmm17
+    vpxord %zmm10,%zmm6,%zmm6
+    vmovdqa32 %zmm17,384(%rdx)
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $12,%zmm6,%zmm6
+    vmovdqa32 448(%rdx),%zmm18
+    vprold $12,%zmm7,%zmm7
+    vpternlogd $0x96,1472(%rdx),%zmm18,%zmm16
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vmovdqa32 %zmm16,448(%rdx)
+    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm1,%zmm13,%zmm13
+    mov 2064(%rdx),%r10
+    vprold $8,%zmm12,%zmm12
+    vmovdqa32 32(%r10),%xmm16
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    mov 2072(%rdx),%r11
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm2,%zmm14,%zmm14
+    vmovdqa32 160(%r11),%xmm17
+    vpxord %zmm3,%zmm15,%zmm15
+    mov 2080(%rdx),%r10
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    vmovdqa32 288(%r10),%xmm18
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpaddd %zmm13,%zmm9,%zmm9
+    mov 2088(%rdx),%r11
+    vpxord %zmm8,%zmm4,%zmm4
+    vmovdqa32 416(%r11),%xmm19
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    mov 2096(%rdx),%r10
+    vprold $7,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
+    vbroadcasti32x4 544(%r10),%zmm16{%k1}
+    vpaddd %zmm15,%zmm11,%zmm11
+    mov 2104(%rdx),%r11
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    vbroadcasti32x4 672(%r11),%zmm17{%k1}
+    vprold $7,%zmm6,%zmm6
+    vprold $7,%zmm7,%zmm7
+    mov 2112(%rdx),%r10
+    vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 800(%r10),%zmm18{%k1}
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    mov 2120(%rdx),%r11
+    vpxord %zmm1,%zmm12,%zmm12
+    vbroadcasti32x4 928(%r11),%zmm19{%k1}
+    vprold $16,%zmm15,%zmm15
+    vprold $16,%zmm12,%zmm12
+    mov 2128(%rdx),%r10
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    vbroadcasti32x4 1056(%r10),%zmm16{%k2}
+    vpxord %zmm2,%zmm13,%zmm13
+    mov 2136(%rdx),%r11
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
+    vbroadcasti32x4 1184(%r11),%zmm17{%k2}
+    vprold $16,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    mov 2144(%rdx),%r10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vbroadcasti32x4 1312(%r10),%zmm18{%k2}
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    mov 2152(%rdx),%r11
+    vprold $12,%zmm5,%zmm5
+    vprold $12,%zmm6,%zmm6
+    vbroadcasti32x4 1440(%r11),%zmm19{%k2}
+    vpaddd %zmm13,%zmm8,%zmm8
+    mov 2160(%rdx),%r10
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    vbroadcasti32x4 1568(%r10),%zmm16{%k3}
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $12,%zmm7,%zmm7
+    mov 2168(%rdx),%r11
+    vprold $12,%zmm4,%zmm4
+    vbroadcasti32x4 1696(%r11),%zmm17{%k3}
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    mov 2176(%rdx),%r10
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    vbroadcasti32x4 1824(%r10),%zmm18{%k3}
+    vprold $8,%zmm15,%zmm15
+    mov 2184(%rdx),%r11
+    vprold $8,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    vbroadcasti32x4 1952(%r11),%zmm19{%k3}
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vpxord %zmm3,%zmm14,%zmm14
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vprold $8,%zmm13,%zmm13
+    vprold $8,%zmm14,%zmm14
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $7,%zmm5,%zmm5
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vprold $7,%zmm6,%zmm6
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vmovdqa32 512(%rdx),%zmm18
+    vprold $7,%zmm7,%zmm7
+    vpternlogd $0x96,1536(%rdx),%zmm18,%zmm19
+    vprold $7,%zmm4,%zmm4
+    vpaddd %zmm4,%zmm0,%zmm0
+    vmovdqa32 %zmm19,512(%rdx)
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm0,%zmm12,%zmm12
+    vmovdqa32 576(%rdx),%zmm18
+    vpxord %zmm1,%zmm13,%zmm13
+    vpternlogd $0x96,1600(%rdx),%zmm18,%zmm20
+    vprold $16,%zmm12,%zmm12
+    vprold $16,%zmm13,%zmm13
+    vmovdqa32 %zmm20,576(%rdx)
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
+    vmovdqa32 640(%rdx),%zmm18
+    vpxord %zmm2,%zmm14,%zmm14
+    vpternlogd $0x96,1664(%rdx),%zmm18,%zmm17
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $16,%zmm14,%zmm14
+    vmovdqa32 %zmm17,640(%rdx)
+    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
+    vmovdqa32 704(%rdx),%zmm18
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpternlogd $0x96,1728(%rdx),%zmm18,%zmm16
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    vmovdqa32 %zmm16,704(%rdx)
+    vprold $12,%zmm4,%zmm4
+    mov 2064(%rdx),%r10
+    vprold $12,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
+    vmovdqa32 48(%r10),%xmm16
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    mov 2072(%rdx),%r11
+    vpxord %zmm11,%zmm7,%zmm7
+    vmovdqa32 176(%r11),%xmm17
+    vprold $12,%zmm6,%zmm6
+    vprold $12,%zmm7,%zmm7
+    mov 2080(%rdx),%r10
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vmovdqa32 304(%r10),%xmm18
+    vpxord %zmm0,%zmm12,%zmm12
+    mov 2088(%rdx),%r11
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $8,%zmm12,%zmm12
+    vmovdqa32 432(%r11),%xmm19
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    mov 2096(%rdx),%r10
+    vpaddd %zmm7,%zmm3,%zmm3
+    vbroadcasti32x4 560(%r10),%zmm16{%k1}
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    mov 2104(%rdx),%r11
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    vbroadcasti32x4 688(%r11),%zmm17{%k1}
+    vpaddd %zmm12,%zmm8,%zmm8
+    mov 2112(%rdx),%r10
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vbroadcasti32x4 816(%r10),%zmm18{%k1}
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    mov 2120(%rdx),%r11
+    vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 944(%r11),%zmm19{%k1}
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    mov 2128(%rdx),%r10
+    vpxord %zmm10,%zmm6,%zmm6
+    vbroadcasti32x4 1072(%r10),%zmm16{%k2}
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
+    mov 2136(%rdx),%r11
+    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 1200(%r11),%zmm17{%k2}
+    vpaddd %zmm6,%zmm1,%zmm1
+    mov 2144(%rdx),%r10
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    vbroadcasti32x4 1328(%r10),%zmm18{%k2}
+    vprold $16,%zmm15,%zmm15
+    vprold $16,%zmm12,%zmm12
+    mov 2152(%rdx),%r11
+    vpaddd %zmm7,%zmm2,%zmm2
+    vbroadcasti32x4 1456(%r11),%zmm19{%k2}
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    mov 2160(%rdx),%r10
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
+    vbroadcasti32x4 1584(%r10),%zmm16{%k3}
+    vprold $16,%zmm14,%zmm14
+    mov 2168(%rdx),%r11
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vbroadcasti32x4 1712(%r11),%zmm17{%k3}
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    mov 2176(%rdx),%r10
+    vprold $12,%zmm5,%zmm5
+    vbroadcasti32x4 1840(%r10),%zmm18{%k3}
+    vprold $12,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    mov 2184(%rdx),%r11
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    vbroadcasti32x4 1968(%r11),%zmm19{%k3}
+    vpxord %zmm9,%zmm4,%zmm4
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vprold $12,%zmm7,%zmm7
+    vprold $12,%zmm4,%zmm4
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $8,%zmm15,%zmm15
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vprold $8,%zmm12,%zmm12
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vprold $8,%zmm13,%zmm13
+    vmovdqa32 768(%rdx),%zmm18
+    vprold $8,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpternlogd $0x96,1792(%rdx),%zmm18,%zmm19
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vmovdqa32 %zmm19,768(%rdx)
+    vpxord %zmm11,%zmm6,%zmm6
+    vmovdqa32 832(%rdx),%zmm18
+    vprold $7,%zmm5,%zmm5
+    vprold $7,%zmm6,%zmm6
+    vpternlogd $0x96,1856(%rdx),%zmm18,%zmm20
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vmovdqa32 %zmm20,832(%rdx)
+    vpxord %zmm8,%zmm7,%zmm7
+    vmovdqa32 896(%rdx),%zmm18
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $7,%zmm7,%zmm7
+    vpternlogd $0x96,1920(%rdx),%zmm18,%zmm17
+    vprold $7,%zmm4,%zmm4
     vpaddd %zmm31,%zmm0,%zmm0
+    vmovdqa32 %zmm17,896(%rdx)
     vmovdqa32 %zmm0,1024(%rdi)
-    vmovdqa32 %zmm17,1920(%rdx)
+    vmovdqa32 960(%rdx),%zmm18
     vpaddd %zmm30,%zmm4,%zmm4
     vmovdqa32 %zmm4,1280(%rdi)
-    vpxord 1984(%rdx),%zmm16,%zmm16
+    vpternlogd $0x96,1984(%rdx),%zmm18,%zmm16
     vpaddd %zmm29,%zmm12,%zmm12
-    vmovdqa32 %zmm16,1984(%rdx)
+    vmovdqa32 %zmm16,960(%rdx)
     vmovdqa32 %zmm12,1792(%rdi)
     vpaddd %zmm28,%zmm1,%zmm1
     vmovdqa32 %zmm1,1088(%rdi)
