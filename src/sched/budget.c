@@ -71,6 +71,7 @@ void hfi_budget_give(hfi_sched *s, hf_job *job)
 {
     s->job_bytes -= job->need.bytes;
     if (job->suspended) {
+        job->suspended = false;
         hfi_queue_remove(&s->suspended, job);
         return;
     }
@@ -93,7 +94,7 @@ static void suspend_background(hfi_sched *s)
     }
 }
 
-static void resume(hfi_sched *s, hf_job *job)
+void hfi_budget_resume(hfi_sched *s, hf_job *job)
 {
     hfi_queue_remove(&s->suspended, job);
     hfi_queue_push(&s->running, job);
@@ -189,7 +190,7 @@ static void admit_suspended(hfi_sched *s, round *r)
     for (hf_job *j = s->suspended.head; j != NULL; j = next) {
         next = j->links[LINK_LIFE].next;
         if (try_one(s, j, 0, r))
-            resume(s, j);
+            hfi_budget_resume(s, j);
     }
 }
 

@@ -185,11 +185,12 @@ void hfi_job_step_once(hfi_sched *s, hf_job *job)
 {
     job->stepping = true;
     job->posted = false;
-    s->stepping[job->priority]++;
+    int priority = job->priority; /* may be raised meanwhile */
+    s->stepping[priority]++;
     hfi_unlock(&s->lock);
     hfi_step next = job->cls->step(job, job->state);
     hfi_lock(&s->lock);
-    s->stepping[job->priority]--;
+    s->stepping[priority]--;
     job->stepping = false;
     if (next == HFI_STEP_DONE) {
         job->done = true;
@@ -350,6 +351,24 @@ void hfi_job_post(hf_job *job)
     hfi_lock(&s->lock);
     if (job->life != LIFE_ENDED)
         hfi_job_wake(s, job);
+    hfi_sched_leave(s);
+}
+
+void hfi_job_raise(hf_job *job, const hf_job *other)
+{
+    hfi_sched *s = job->sched;
+    hfi_lock(&s->lock);
+    bool higher = other->priority < job->priority;
+    if (higher && job->life == LIFE_WAITING) {
+        hfi_queue_remove(&s->waiting[job->priority], job);
+        job->priority = other->priority;
+        hfi_queue_push(&s->waiting[job->priority], job);
+        hfi_budget_admit(s);
+    } else if (higher && job->life == LIFE_RUNNING) {
+        hfi_pool_set_priority(s, job, other->priority);
+    }
+    if (job->suspended)
+        hfi_budget_resume(s, job);
     hfi_sched_leave(s);
 }
 

@@ -85,6 +85,22 @@ static void unqueue_io(hfi_sched *s, hf_job *job)
     job->io_queued = false;
 }
 
+/* Moves the job to the queues of another priority. */
+void hfi_pool_set_priority(hfi_sched *s, hf_job *job, int priority)
+{
+    if (job->step_queued)
+        hfi_queue_remove(&s->step_ready[job->priority], job);
+    hfi_pool_unqueue_cpu(s, job);
+    unqueue_io(s, job);
+    job->priority = priority;
+    if (job->step_queued) {
+        job->step_queued = false;
+        hfi_pool_queue_step(s, job);
+    }
+    hfi_pool_queue_leaves(s, job);
+    hfi_cond_broadcast(&s->steps); /* may be allowed to run now */
+}
+
 static hfi_leaf *take_cpu(hfi_sched *s, int priority)
 {
     hf_job *job = s->cpu_ready[priority].head;

@@ -144,6 +144,12 @@ bool hfi_job_failed(const hf_job *job);
 uint32_t hfi_job_outstanding(const hf_job *job);
 /* Makes the step be called (again). Any thread; the job must be referenced. */
 void hfi_job_post(hf_job *job);
+/*
+ * `other` waits for `job`, which becomes as urgent as it, for good, and is not
+ * suspended any more (even if its scratch then exceeds the budget): else the
+ * two could wait for each other. Any thread.
+ */
+void hfi_job_raise(hf_job *job, const hf_job *other);
 void hfi_job_ref(hf_job *job); /* internal references */
 void hfi_job_unref(hf_job *job);
 

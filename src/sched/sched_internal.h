@@ -194,6 +194,7 @@ bool hfi_pool_runnable(const hfi_sched *s);
 void hfi_pool_queue_step(hfi_sched *s, hf_job *job);
 void hfi_pool_queue_leaves(hfi_sched *s, hf_job *job);
 void hfi_pool_unqueue_cpu(hfi_sched *s, hf_job *job);
+void hfi_pool_set_priority(hfi_sched *s, hf_job *job, int priority);
 void hfi_pool_drop_leaves(hfi_sched *s, hf_job *job);
 void hfi_pool_leaf_ended(hfi_sched *s, hf_job *job, hfi_leaf *leaf);
 bool hfi_pool_drive_one(hfi_sched *s); /* host-driven: one piece of work */
@@ -203,6 +204,7 @@ void hfi_pool_release_scratch(hfi_worker *w);
 uint64_t hfi_budget_need(const hfi_sched *s, const hfi_job_need *need);
 void hfi_budget_take(hfi_sched *s, hf_job *job);
 void hfi_budget_give(hfi_sched *s, hf_job *job);
+void hfi_budget_resume(hfi_sched *s, hf_job *job); /* a suspended job */
 void hfi_budget_admit(hfi_sched *s);
 
 /* completion.c */

@@ -174,6 +174,50 @@ static void suspended_jobs_can_be_cancelled(void **state)
     kit_close(s);
 }
 
+/* Else the urgent job would wait for one that may not run before it ends. */
+static void what_urgent_work_waits_for_is_raised(void **state)
+{
+    (void)state;
+    hfi_sched *s = kit_open(2, 8, 100 * MIB);
+    kit_seen low = {0}, high = {0}, other = {0};
+    kit_plan slow = {.cpu_leaves = 4,
+                     .rounds = 100,
+                     .leaf_us = 200,
+                     .scratch = 30 * MIB,
+                     .need = {10 * MIB, 30 * MIB},
+                     .priority = HF_PRIORITY_BACKGROUND};
+    hf_job *background = kit_started(s, &slow, &low);
+    slow.rounds = 0;
+    hf_job *endless = kit_started(s, &slow, &other);
+    assert_true(kit_until(&low.runs, 3));
+    _Atomic bool gate = false;
+    kit_plan fast = {
+        .gate = &gate, .need = {70 * MIB, 0}, .priority = HF_PRIORITY_URGENT};
+    hf_job *urgent = kit_started(s, &fast, &high);
+    assert_true(kit_until(&high.steps, 1)); /* in: the others are suspended */
+    hfi_job_raise(background, urgent);
+    assert_int_equal(hf_job_wait(background, 20000, NULL), HF_OK);
+    uint32_t runs = atomic_load(&other.runs);
+    hfi_sleep_ms(20);
+    assert_int_equal(atomic_load(&other.runs), runs); /* still suspended */
+    hfi_job_raise(background, urgent);                /* has ended: nothing */
+    atomic_store(&gate, true);
+    hfi_job_post(urgent);
+    assert_int_equal(hf_job_wait(urgent, 20000, NULL), HF_OK);
+    assert_true(kit_until(&other.runs, runs + 10));
+
+    /* A waiting job moves up in its queue. */
+    kit_plan big = {.need = {100 * MIB, 0}, .priority = HF_PRIORITY_BACKGROUND};
+    hf_job *waiting = kit_started(s, &big, NULL);
+    hfi_job_raise(waiting, urgent);
+    hf_job_free(endless);
+    assert_int_equal(hf_job_wait(waiting, 20000, NULL), HF_OK);
+    hf_job_free(waiting);
+    hf_job_free(urgent);
+    hf_job_free(background);
+    kit_close(s);
+}
+
 typedef struct holder {
     hfi_sched *sched;
     uint64_t bytes;
@@ -224,6 +268,7 @@ int main(void)
         cmocka_unit_test(scratch_is_shared_kept_and_trimmed),
         cmocka_unit_test(urgent_work_suspends_background),
         cmocka_unit_test(suspended_jobs_can_be_cancelled),
+        cmocka_unit_test(what_urgent_work_waits_for_is_raised),
         cmocka_unit_test(held_memory_is_counted_and_reclaimed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
