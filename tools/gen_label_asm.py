@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""gen_label_asm.py avx2|avx512: writes src/kernel/label_ISA.S to standard output. Compilers spill in these loops, each in its own way; generated code is
+"""gen_label_asm.py avx2|avx512: writes src/kernel/label_ISA.S to standard
+output. Compilers spill in these loops, each in its own way; generated code is
 the same under all of them.
 
 avx512: the mixing step of one set of 16 labels in columns (word w of 16 labels
@@ -137,7 +138,8 @@ def gather(to, quarter, address):
     """16 bytes into one quarter: masked broadcasts need no shuffle unit."""
     if quarter == 0:
         return f"vmovdqa32 {address},%xmm{to}"
-    return f"vbroadcasti32x4 {address},{z(to)}{{%k{quarter}}}"
+    width = "y" if quarter == 1 else "z"  # ymm costs half as much
+    return f"vbroadcasti32x4 {address},%{width}mm{to}{{%k{quarter}}}"
 
 
 def stream(block):
@@ -154,11 +156,12 @@ def stream(block):
                         f"{work + 64 * (4 * g + i)}(%rcx)")
     for l in range(16):
         q, i = divmod(l, 4)
-        r = 16 + l % 5
-        for g in range(4):
-            code.append(gather(r, g, f"{work + 64 * (4 * g + i) + 16 * q}"
-                                     "(%rcx)"))
-        code.append(f"vmovntdq {z(r)},{128 * l + 64 * block}(%rdx)")
+        for g in (0, 2):
+            r = 16 + (2 * l + g // 2) % 5
+            at = work + 64 * (4 * g + i) + 16 * q
+            code += [gather(r, 0, f"{at}(%rcx)"),
+                     gather(r, 1, f"{at + 256}(%rcx)"),
+                     f"vmovntdq %ymm{r},{128 * l + 64 * block + 16 * g}(%rdx)"]
     return code
 
 

@@ -927,1143 +927,1175 @@ hfi_label_avx512_fill:
     vmovdqa32 128(%rsi),%zmm18
     vpxord 1344(%rdi),%zmm27,%zmm27
     vmovdqa32 832(%rdi),%zmm26
-    vpxord 1856(%rdi),%zmm26,%zmm26
     vmovdqa32 192(%rsi),%zmm19
+    vpxord 1856(%rdi),%zmm26,%zmm26
     vmovdqa32 512(%rdi),%zmm25
     vpxord 1536(%rdi),%zmm25,%zmm25
-    vmovdqa32 576(%rdi),%zmm24
     vpunpckldq %zmm17,%zmm16,%zmm20
+    vmovdqa32 576(%rdi),%zmm24
     vpxord 1600(%rdi),%zmm24,%zmm24
     vmovdqa32 128(%rdi),%zmm23
-    vpxord 1152(%rdi),%zmm23,%zmm23
     vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpxord 1152(%rdi),%zmm23,%zmm23
     vmovdqa32 384(%rdi),%zmm22
+    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord 1408(%rdi),%zmm22,%zmm22
     vmovdqa32 896(%rdi),%zmm21
-    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord 1920(%rdi),%zmm21,%zmm21
+    vpunpckhdq %zmm19,%zmm18,%zmm18
     vmovdqa32 192(%rdi),%zmm3
     vpxord 1216(%rdi),%zmm3,%zmm3
-    vpunpckhdq %zmm19,%zmm18,%zmm18
     vmovdqa32 %zmm3,192(%rcx)
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vmovdqa32 448(%rdi),%zmm7
     vpxord 1472(%rdi),%zmm7,%zmm7
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vmovdqa32 %zmm7,448(%rcx)
     vmovdqa32 960(%rdi),%zmm15
     vpxord 1984(%rdi),%zmm15,%zmm15
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vmovdqa32 %zmm15,960(%rcx)
     vmovdqa32 640(%rdi),%zmm10
     vpxord 1664(%rdi),%zmm10,%zmm10
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vmovdqa32 %zmm10,640(%rcx)
     vmovdqa32 704(%rdi),%zmm11
     vpxord 1728(%rdi),%zmm11,%zmm11
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vmovdqa32 %zmm19,1024(%rcx)
     vmovdqa32 %zmm11,704(%rcx)
     vpaddd %zmm30,%zmm31,%zmm0
+    vmovdqa32 %zmm20,1088(%rcx)
     vpaddd %zmm27,%zmm28,%zmm1
-    vmovdqa32 %zmm19,1024(%rcx)
     vpxord %zmm0,%zmm29,%zmm12
     vpxord %zmm1,%zmm26,%zmm13
+    vmovdqa32 %zmm17,1152(%rcx)
     vprold $16,%zmm12,%zmm12
-    vmovdqa32 %zmm20,1088(%rcx)
     vprold $16,%zmm13,%zmm13
     vpaddd %zmm22,%zmm23,%zmm2
+    vmovdqa32 %zmm16,1216(%rcx)
     vpaddd %zmm7,%zmm3,%zmm3
-    vmovdqa32 %zmm17,1152(%rcx)
     vpxord %zmm2,%zmm21,%zmm14
+    vmovdqa32 256(%rsi),%zmm16
     vpxord %zmm3,%zmm15,%zmm15
     vprold $16,%zmm14,%zmm14
-    vmovdqa32 %zmm16,1216(%rcx)
     vprold $16,%zmm15,%zmm15
+    vmovdqa32 320(%rsi),%zmm17
     vpaddd %zmm12,%zmm25,%zmm8
     vpaddd %zmm13,%zmm24,%zmm9
-    vmovdqa32 256(%rsi),%zmm16
     vpxord %zmm8,%zmm30,%zmm4
+    vmovdqa32 384(%rsi),%zmm18
     vpxord %zmm9,%zmm27,%zmm5
     vprold $12,%zmm4,%zmm4
-    vmovdqa32 320(%rsi),%zmm17
+    vmovdqa32 448(%rsi),%zmm19
     vprold $12,%zmm5,%zmm5
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
-    vmovdqa32 384(%rsi),%zmm18
+    vpunpckldq %zmm17,%zmm16,%zmm20
     vpxord %zmm10,%zmm22,%zmm6
     vpxord %zmm11,%zmm7,%zmm7
     vprold $12,%zmm6,%zmm6
-    vmovdqa32 448(%rsi),%zmm19
+    vpunpckhdq %zmm17,%zmm16,%zmm16
     vprold $12,%zmm7,%zmm7
     vpaddd %zmm4,%zmm0,%zmm0
     vpaddd %zmm5,%zmm1,%zmm1
-    vpunpckldq %zmm17,%zmm16,%zmm20
+    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord %zmm0,%zmm12,%zmm12
     vpxord %zmm1,%zmm13,%zmm13
+    vpunpckhdq %zmm19,%zmm18,%zmm18
     vprold $8,%zmm12,%zmm12
-    vpunpckhdq %zmm17,%zmm16,%zmm16
     vprold $8,%zmm13,%zmm13
     vpaddd %zmm6,%zmm2,%zmm2
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpaddd %zmm7,%zmm3,%zmm3
-    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord %zmm2,%zmm14,%zmm14
     vpxord %zmm3,%zmm15,%zmm15
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vprold $8,%zmm14,%zmm14
-    vpunpckhdq %zmm19,%zmm18,%zmm18
     vprold $8,%zmm15,%zmm15
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vpaddd %zmm12,%zmm8,%zmm8
     vpaddd %zmm13,%zmm9,%zmm9
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpxord %zmm8,%zmm4,%zmm4
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vpxord %zmm9,%zmm5,%zmm5
     vprold $7,%zmm4,%zmm4
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vprold $7,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vprold $7,%zmm7,%zmm7
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
     vmovdqa32 %zmm19,1280(%rcx)
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
     vmovdqa32 %zmm20,1344(%rcx)
-    vprold $16,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
     vmovdqa32 %zmm17,1408(%rcx)
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
+    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
     vmovdqa32 %zmm16,1472(%rcx)
-    vprold $16,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
     vmovdqa32 512(%rsi),%zmm16
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
+    vprold $16,%zmm15,%zmm15
+    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
     vmovdqa32 576(%rsi),%zmm17
-    vprold $12,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
     vmovdqa32 640(%rsi),%zmm18
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
+    vprold $16,%zmm13,%zmm13
+    vprold $16,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
     vmovdqa32 704(%rsi),%zmm19
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $12,%zmm5,%zmm5
+    vprold $12,%zmm6,%zmm6
+    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    vpunpckldq %zmm19,%zmm18,%zmm17
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $12,%zmm7,%zmm7
+    vpunpckhdq %zmm19,%zmm18,%zmm18
     vprold $12,%zmm4,%zmm4
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    vpunpckldq %zmm17,%zmm16,%zmm20
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpxord %zmm0,%zmm15,%zmm15
     vpxord %zmm1,%zmm12,%zmm12
     vprold $8,%zmm15,%zmm15
-    vpunpckhdq %zmm17,%zmm16,%zmm16
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vprold $8,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vpaddd %zmm4,%zmm3,%zmm3
-    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord %zmm2,%zmm13,%zmm13
     vpxord %zmm3,%zmm14,%zmm14
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vprold $8,%zmm13,%zmm13
-    vpunpckhdq %zmm19,%zmm18,%zmm18
     vprold $8,%zmm14,%zmm14
     vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $7,%zmm5,%zmm5
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vprold $7,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vprold $7,%zmm4,%zmm4
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
     vmovdqa32 %zmm19,1536(%rcx)
-    vpxord %zmm0,%zmm12,%zmm12
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
     vmovdqa32 %zmm20,1600(%rcx)
-    vprold $16,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
+    vprold $7,%zmm5,%zmm5
+    vprold $7,%zmm6,%zmm6
     vmovdqa32 %zmm17,1664(%rcx)
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $16,%zmm14,%zmm14
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
     vmovdqa32 %zmm16,1728(%rcx)
-    vprold $16,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $7,%zmm7,%zmm7
+    vprold $7,%zmm4,%zmm4
     vmovdqa32 768(%rsi),%zmm16
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
     vmovdqa32 832(%rsi),%zmm17
-    vprold $12,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $16,%zmm12,%zmm12
     vmovdqa32 896(%rsi),%zmm18
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $12,%zmm6,%zmm6
+    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
     vmovdqa32 960(%rsi),%zmm19
-    vprold $12,%zmm7,%zmm7
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
     vpunpckldq %zmm17,%zmm16,%zmm20
-    vpxord %zmm0,%zmm12,%zmm12
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
+    vprold $16,%zmm14,%zmm14
+    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
     vpunpckhdq %zmm17,%zmm16,%zmm16
-    vprold $8,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
     vpunpckldq %zmm19,%zmm18,%zmm17
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
+    vprold $12,%zmm4,%zmm4
+    vprold $12,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
     vpunpckhdq %zmm19,%zmm18,%zmm18
-    vprold $8,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
     vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $12,%zmm6,%zmm6
+    vprold $12,%zmm7,%zmm7
     vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vprold $7,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm0,%zmm12,%zmm12
     vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpxord %zmm10,%zmm6,%zmm6
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $8,%zmm12,%zmm12
     vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vprold $7,%zmm7,%zmm7
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
     vmovdqa32 %zmm19,1792(%rcx)
-    vpxord %zmm0,%zmm15,%zmm15
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $8,%zmm14,%zmm14
     vmovdqa32 %zmm20,1856(%rcx)
-    vprold $16,%zmm12,%zmm12
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
+    vprold $8,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
     vmovdqa32 %zmm17,1920(%rcx)
-    vpxord %zmm2,%zmm13,%zmm13
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
     vmovdqa32 %zmm16,1984(%rcx)
-    vprold $16,%zmm14,%zmm14
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
+    vprold $7,%zmm4,%zmm4
+    vprold $7,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
     vmovdqa32 1024(%rcx),%xmm16
-    vpxord %zmm10,%zmm5,%zmm5
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
-    vbroadcasti32x4 1280(%rcx),%zmm16{%k1}
-    vprold $12,%zmm6,%zmm6
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vbroadcasti32x4 1536(%rcx),%zmm16{%k2}
-    vpxord %zmm8,%zmm7,%zmm7
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
-    vbroadcasti32x4 1792(%rcx),%zmm16{%k3}
-    vprold $12,%zmm4,%zmm4
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    vbroadcasti32x4 1280(%rcx),%ymm16{%k1}
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
+    vprold $7,%zmm7,%zmm7
+    vmovntdq %ymm16,0(%rdx)
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    vmovntdq %zmm16,0(%rdx)
     vpxord %zmm0,%zmm15,%zmm15
+    vmovdqa32 1536(%rcx),%xmm17
     vpxord %zmm1,%zmm12,%zmm12
-    vprold $8,%zmm15,%zmm15
-    vmovdqa32 1088(%rcx),%xmm17
-    vprold $8,%zmm12,%zmm12
+    vprold $16,%zmm15,%zmm15
+    vprold $16,%zmm12,%zmm12
+    vbroadcasti32x4 1792(%rcx),%ymm17{%k1}
     vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
-    vbroadcasti32x4 1344(%rcx),%zmm17{%k1}
+    vmovntdq %ymm17,32(%rdx)
     vpxord %zmm2,%zmm13,%zmm13
     vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
+    vmovdqa32 1088(%rcx),%xmm18
+    vprold $16,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vbroadcasti32x4 1344(%rcx),%ymm18{%k1}
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    vmovntdq %ymm18,128(%rdx)
+    vprold $12,%zmm5,%zmm5
+    vprold $12,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    vmovdqa32 1600(%rcx),%xmm19
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vbroadcasti32x4 1856(%rcx),%ymm19{%k1}
+    vprold $12,%zmm7,%zmm7
+    vprold $12,%zmm4,%zmm4
+    vmovntdq %ymm19,160(%rdx)
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    vmovdqa32 1152(%rcx),%xmm20
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $8,%zmm15,%zmm15
+    vprold $8,%zmm12,%zmm12
+    vbroadcasti32x4 1408(%rcx),%ymm20{%k1}
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    vmovntdq %ymm20,256(%rdx)
+    vpxord %zmm3,%zmm14,%zmm14
     vprold $8,%zmm13,%zmm13
-    vbroadcasti32x4 1600(%rcx),%zmm17{%k2}
+    vmovdqa32 1664(%rcx),%xmm16
     vprold $8,%zmm14,%zmm14
     vpaddd %zmm15,%zmm10,%zmm10
     vpaddd %zmm12,%zmm11,%zmm11
-    vbroadcasti32x4 1856(%rcx),%zmm17{%k3}
+    vbroadcasti32x4 1920(%rcx),%ymm16{%k1}
     vpxord %zmm10,%zmm5,%zmm5
     vpxord %zmm11,%zmm6,%zmm6
     vprold $7,%zmm5,%zmm5
-    vmovntdq %zmm17,128(%rdx)
+    vmovntdq %ymm16,288(%rdx)
     vprold $7,%zmm6,%zmm6
     vpaddd %zmm13,%zmm8,%zmm8
+    vmovdqa32 1216(%rcx),%xmm17
     vpaddd %zmm14,%zmm9,%zmm9
-    vmovdqa32 1152(%rcx),%xmm18
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
+    vbroadcasti32x4 1472(%rcx),%ymm17{%k1}
     vprold $7,%zmm7,%zmm7
-    vbroadcasti32x4 1408(%rcx),%zmm18{%k1}
     vprold $7,%zmm4,%zmm4
     vpaddd %zmm4,%zmm0,%zmm0
+    vmovntdq %ymm17,384(%rdx)
     vpaddd %zmm5,%zmm1,%zmm1
-    vbroadcasti32x4 1664(%rcx),%zmm18{%k2}
     vpxord %zmm0,%zmm12,%zmm12
+    vmovdqa32 1728(%rcx),%xmm18
     vpxord %zmm1,%zmm13,%zmm13
     vprold $16,%zmm12,%zmm12
-    vbroadcasti32x4 1920(%rcx),%zmm18{%k3}
     vprold $16,%zmm13,%zmm13
+    vbroadcasti32x4 1984(%rcx),%ymm18{%k1}
     vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
-    vmovntdq %zmm18,256(%rdx)
     vpxord %zmm2,%zmm14,%zmm14
+    vmovntdq %ymm18,416(%rdx)
     vpxord %zmm3,%zmm15,%zmm15
     vprold $16,%zmm14,%zmm14
-    vmovdqa32 1216(%rcx),%xmm19
     vprold $16,%zmm15,%zmm15
+    vmovdqa32 1040(%rcx),%xmm19
     vpaddd %zmm12,%zmm8,%zmm8
     vpaddd %zmm13,%zmm9,%zmm9
-    vbroadcasti32x4 1472(%rcx),%zmm19{%k1}
+    vbroadcasti32x4 1296(%rcx),%ymm19{%k1}
     vpxord %zmm8,%zmm4,%zmm4
     vpxord %zmm9,%zmm5,%zmm5
     vprold $12,%zmm4,%zmm4
-    vbroadcasti32x4 1728(%rcx),%zmm19{%k2}
+    vmovntdq %ymm19,512(%rdx)
     vprold $12,%zmm5,%zmm5
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
-    vbroadcasti32x4 1984(%rcx),%zmm19{%k3}
+    vmovdqa32 1552(%rcx),%xmm20
     vpxord %zmm10,%zmm6,%zmm6
     vpxord %zmm11,%zmm7,%zmm7
+    vbroadcasti32x4 1808(%rcx),%ymm20{%k1}
     vprold $12,%zmm6,%zmm6
-    vmovntdq %zmm19,384(%rdx)
     vprold $12,%zmm7,%zmm7
     vpaddd %zmm4,%zmm0,%zmm0
+    vmovntdq %ymm20,544(%rdx)
     vpaddd %zmm5,%zmm1,%zmm1
-    vmovdqa32 1040(%rcx),%xmm20
     vpxord %zmm0,%zmm12,%zmm12
     vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    vbroadcasti32x4 1296(%rcx),%zmm20{%k1}
-    vprold $8,%zmm13,%zmm13
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    vbroadcasti32x4 1552(%rcx),%zmm20{%k2}
-    vpxord %zmm2,%zmm14,%zmm14
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
-    vbroadcasti32x4 1808(%rcx),%zmm20{%k3}
-    vprold $8,%zmm15,%zmm15
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vmovntdq %zmm20,512(%rdx)
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
     vmovdqa32 1104(%rcx),%xmm16
+    vprold $8,%zmm12,%zmm12
+    vprold $8,%zmm13,%zmm13
+    vbroadcasti32x4 1360(%rcx),%ymm16{%k1}
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm2,%zmm14,%zmm14
+    vmovntdq %ymm16,640(%rdx)
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    vmovdqa32 1616(%rcx),%xmm17
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpaddd %zmm13,%zmm9,%zmm9
+    vbroadcasti32x4 1872(%rcx),%ymm17{%k1}
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    vmovntdq %ymm17,672(%rdx)
     vprold $7,%zmm5,%zmm5
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
-    vbroadcasti32x4 1360(%rcx),%zmm16{%k1}
+    vmovdqa32 1168(%rcx),%xmm18
     vpxord %zmm10,%zmm6,%zmm6
     vpxord %zmm11,%zmm7,%zmm7
     vprold $7,%zmm6,%zmm6
-    vbroadcasti32x4 1616(%rcx),%zmm16{%k2}
+    vbroadcasti32x4 1424(%rcx),%ymm18{%k1}
     vprold $7,%zmm7,%zmm7
     vpaddd %zmm5,%zmm0,%zmm0
+    vmovntdq %ymm18,768(%rdx)
     vpaddd %zmm6,%zmm1,%zmm1
-    vbroadcasti32x4 1872(%rcx),%zmm16{%k3}
     vpxord %zmm0,%zmm15,%zmm15
     vpxord %zmm1,%zmm12,%zmm12
+    vmovdqa32 1680(%rcx),%xmm19
     vprold $16,%zmm15,%zmm15
-    vmovntdq %zmm16,640(%rdx)
     vprold $16,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
+    vbroadcasti32x4 1936(%rcx),%ymm19{%k1}
     vpaddd %zmm4,%zmm3,%zmm3
-    vmovdqa32 1168(%rcx),%xmm17
     vpxord %zmm2,%zmm13,%zmm13
+    vmovntdq %ymm19,800(%rdx)
     vpxord %zmm3,%zmm14,%zmm14
     vprold $16,%zmm13,%zmm13
-    vbroadcasti32x4 1424(%rcx),%zmm17{%k1}
     vprold $16,%zmm14,%zmm14
+    vmovdqa32 1232(%rcx),%xmm20
     vpaddd %zmm15,%zmm10,%zmm10
     vpaddd %zmm12,%zmm11,%zmm11
-    vbroadcasti32x4 1680(%rcx),%zmm17{%k2}
     vpxord %zmm10,%zmm5,%zmm5
+    vbroadcasti32x4 1488(%rcx),%ymm20{%k1}
     vpxord %zmm11,%zmm6,%zmm6
     vprold $12,%zmm5,%zmm5
-    vbroadcasti32x4 1936(%rcx),%zmm17{%k3}
+    vmovntdq %ymm20,896(%rdx)
     vprold $12,%zmm6,%zmm6
     vpaddd %zmm13,%zmm8,%zmm8
     vpaddd %zmm14,%zmm9,%zmm9
-    vmovntdq %zmm17,768(%rdx)
+    vmovdqa32 1744(%rcx),%xmm16
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
-    vmovdqa32 1232(%rcx),%xmm18
+    vbroadcasti32x4 2000(%rcx),%ymm16{%k1}
     vprold $12,%zmm4,%zmm4
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    vbroadcasti32x4 1488(%rcx),%zmm18{%k1}
+    vmovntdq %ymm16,928(%rdx)
     vpxord %zmm0,%zmm15,%zmm15
     vpxord %zmm1,%zmm12,%zmm12
+    vmovdqa32 1056(%rcx),%xmm17
     vprold $8,%zmm15,%zmm15
-    vbroadcasti32x4 1744(%rcx),%zmm18{%k2}
     vprold $8,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
+    vbroadcasti32x4 1312(%rcx),%ymm17{%k1}
     vpaddd %zmm4,%zmm3,%zmm3
-    vbroadcasti32x4 2000(%rcx),%zmm18{%k3}
     vpxord %zmm2,%zmm13,%zmm13
     vpxord %zmm3,%zmm14,%zmm14
+    vmovntdq %ymm17,1024(%rdx)
     vprold $8,%zmm13,%zmm13
-    vmovntdq %zmm18,896(%rdx)
     vprold $8,%zmm14,%zmm14
+    vmovdqa32 1568(%rcx),%xmm18
     vpaddd %zmm15,%zmm10,%zmm10
     vpaddd %zmm12,%zmm11,%zmm11
-    vmovdqa32 1056(%rcx),%xmm19
     vpxord %zmm10,%zmm5,%zmm5
+    vbroadcasti32x4 1824(%rcx),%ymm18{%k1}
     vpxord %zmm11,%zmm6,%zmm6
     vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 1312(%rcx),%zmm19{%k1}
     vprold $7,%zmm6,%zmm6
+    vmovntdq %ymm18,1056(%rdx)
     vpaddd %zmm13,%zmm8,%zmm8
     vpaddd %zmm14,%zmm9,%zmm9
-    vbroadcasti32x4 1568(%rcx),%zmm19{%k2}
+    vmovdqa32 1120(%rcx),%xmm19
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
     vprold $7,%zmm7,%zmm7
-    vbroadcasti32x4 1824(%rcx),%zmm19{%k3}
+    vbroadcasti32x4 1376(%rcx),%ymm19{%k1}
     vprold $7,%zmm4,%zmm4
     vpaddd %zmm4,%zmm0,%zmm0
     vpaddd %zmm5,%zmm1,%zmm1
-    vmovntdq %zmm19,1024(%rdx)
+    vmovntdq %ymm19,1152(%rdx)
     vpxord %zmm0,%zmm12,%zmm12
     vpxord %zmm1,%zmm13,%zmm13
     vprold $16,%zmm12,%zmm12
-    vmovdqa32 1120(%rcx),%xmm20
+    vmovdqa32 1632(%rcx),%xmm20
     vprold $16,%zmm13,%zmm13
     vpaddd %zmm6,%zmm2,%zmm2
+    vbroadcasti32x4 1888(%rcx),%ymm20{%k1}
     vpaddd %zmm7,%zmm3,%zmm3
-    vbroadcasti32x4 1376(%rcx),%zmm20{%k1}
     vpxord %zmm2,%zmm14,%zmm14
     vpxord %zmm3,%zmm15,%zmm15
+    vmovntdq %ymm20,1184(%rdx)
     vprold $16,%zmm14,%zmm14
-    vbroadcasti32x4 1632(%rcx),%zmm20{%k2}
     vprold $16,%zmm15,%zmm15
     vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vbroadcasti32x4 1888(%rcx),%zmm20{%k3}
-    vpxord %zmm8,%zmm4,%zmm4
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
-    vmovntdq %zmm20,1152(%rdx)
-    vprold $12,%zmm5,%zmm5
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
     vmovdqa32 1184(%rcx),%xmm16
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vbroadcasti32x4 1440(%rcx),%ymm16{%k1}
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $12,%zmm4,%zmm4
+    vprold $12,%zmm5,%zmm5
+    vmovntdq %ymm16,1280(%rdx)
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
     vpxord %zmm10,%zmm6,%zmm6
+    vmovdqa32 1696(%rcx),%xmm17
     vpxord %zmm11,%zmm7,%zmm7
     vprold $12,%zmm6,%zmm6
-    vbroadcasti32x4 1440(%rcx),%zmm16{%k1}
+    vbroadcasti32x4 1952(%rcx),%ymm17{%k1}
     vprold $12,%zmm7,%zmm7
     vpaddd %zmm4,%zmm0,%zmm0
     vpaddd %zmm5,%zmm1,%zmm1
-    vbroadcasti32x4 1696(%rcx),%zmm16{%k2}
+    vmovntdq %ymm17,1312(%rdx)
     vpxord %zmm0,%zmm12,%zmm12
     vpxord %zmm1,%zmm13,%zmm13
     vprold $8,%zmm12,%zmm12
-    vbroadcasti32x4 1952(%rcx),%zmm16{%k3}
+    vmovdqa32 1248(%rcx),%xmm18
     vprold $8,%zmm13,%zmm13
     vpaddd %zmm6,%zmm2,%zmm2
+    vbroadcasti32x4 1504(%rcx),%ymm18{%k1}
     vpaddd %zmm7,%zmm3,%zmm3
-    vmovntdq %zmm16,1280(%rdx)
     vpxord %zmm2,%zmm14,%zmm14
     vpxord %zmm3,%zmm15,%zmm15
+    vmovntdq %ymm18,1408(%rdx)
     vprold $8,%zmm14,%zmm14
-    vmovdqa32 1248(%rcx),%xmm17
     vprold $8,%zmm15,%zmm15
     vpaddd %zmm12,%zmm8,%zmm8
+    vmovdqa32 1760(%rcx),%xmm19
     vpaddd %zmm13,%zmm9,%zmm9
-    vbroadcasti32x4 1504(%rcx),%zmm17{%k1}
     vpxord %zmm8,%zmm4,%zmm4
     vpxord %zmm9,%zmm5,%zmm5
+    vbroadcasti32x4 2016(%rcx),%ymm19{%k1}
     vprold $7,%zmm4,%zmm4
-    vbroadcasti32x4 1760(%rcx),%zmm17{%k2}
     vprold $7,%zmm5,%zmm5
+    vmovntdq %ymm19,1440(%rdx)
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
-    vbroadcasti32x4 2016(%rcx),%zmm17{%k3}
     vpxord %zmm10,%zmm6,%zmm6
+    vmovdqa32 1072(%rcx),%xmm20
     vpxord %zmm11,%zmm7,%zmm7
     vprold $7,%zmm6,%zmm6
-    vmovntdq %zmm17,1408(%rdx)
     vprold $7,%zmm7,%zmm7
+    vbroadcasti32x4 1328(%rcx),%ymm20{%k1}
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    vmovdqa32 1072(%rcx),%xmm18
+    vmovntdq %ymm20,1536(%rdx)
     vpxord %zmm0,%zmm15,%zmm15
     vpxord %zmm1,%zmm12,%zmm12
     vprold $16,%zmm15,%zmm15
-    vbroadcasti32x4 1328(%rcx),%zmm18{%k1}
+    vmovdqa32 1584(%rcx),%xmm16
     vprold $16,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
-    vbroadcasti32x4 1584(%rcx),%zmm18{%k2}
+    vbroadcasti32x4 1840(%rcx),%ymm16{%k1}
     vpxord %zmm2,%zmm13,%zmm13
     vpxord %zmm3,%zmm14,%zmm14
+    vmovntdq %ymm16,1568(%rdx)
     vprold $16,%zmm13,%zmm13
-    vbroadcasti32x4 1840(%rcx),%zmm18{%k3}
     vprold $16,%zmm14,%zmm14
     vpaddd %zmm15,%zmm10,%zmm10
+    vmovdqa32 1136(%rcx),%xmm17
     vpaddd %zmm12,%zmm11,%zmm11
-    vmovntdq %zmm18,1536(%rdx)
     vpxord %zmm10,%zmm5,%zmm5
     vpxord %zmm11,%zmm6,%zmm6
+    vbroadcasti32x4 1392(%rcx),%ymm17{%k1}
     vprold $12,%zmm5,%zmm5
-    vmovdqa32 1136(%rcx),%xmm19
     vprold $12,%zmm6,%zmm6
     vpaddd %zmm13,%zmm8,%zmm8
+    vmovntdq %ymm17,1664(%rdx)
     vpaddd %zmm14,%zmm9,%zmm9
-    vbroadcasti32x4 1392(%rcx),%zmm19{%k1}
     vpxord %zmm8,%zmm7,%zmm7
+    vmovdqa32 1648(%rcx),%xmm18
     vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
-    vbroadcasti32x4 1648(%rcx),%zmm19{%k2}
     vprold $12,%zmm4,%zmm4
+    vbroadcasti32x4 1904(%rcx),%ymm18{%k1}
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
-    vbroadcasti32x4 1904(%rcx),%zmm19{%k3}
     vpxord %zmm0,%zmm15,%zmm15
+    vmovntdq %ymm18,1696(%rdx)
     vpxord %zmm1,%zmm12,%zmm12
     vprold $8,%zmm15,%zmm15
-    vmovntdq %zmm19,1664(%rdx)
+    vmovdqa32 1200(%rcx),%xmm19
     vprold $8,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
-    vmovdqa32 1200(%rcx),%xmm20
+    vbroadcasti32x4 1456(%rcx),%ymm19{%k1}
     vpxord %zmm2,%zmm13,%zmm13
     vpxord %zmm3,%zmm14,%zmm14
     vprold $8,%zmm13,%zmm13
-    vbroadcasti32x4 1456(%rcx),%zmm20{%k1}
+    vmovntdq %ymm19,1792(%rdx)
     vprold $8,%zmm14,%zmm14
     vpaddd %zmm15,%zmm10,%zmm10
+    vmovdqa32 1712(%rcx),%xmm20
     vpaddd %zmm12,%zmm11,%zmm11
-    vbroadcasti32x4 1712(%rcx),%zmm20{%k2}
     vpxord %zmm10,%zmm5,%zmm5
     vpxord %zmm11,%zmm6,%zmm6
+    vbroadcasti32x4 1968(%rcx),%ymm20{%k1}
     vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 1968(%rcx),%zmm20{%k3}
     vprold $7,%zmm6,%zmm6
     vpaddd %zmm13,%zmm8,%zmm8
+    vmovntdq %ymm20,1824(%rdx)
     vpaddd %zmm14,%zmm9,%zmm9
-    vmovntdq %zmm20,1792(%rdx)
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
     vmovdqa32 1264(%rcx),%xmm16
+    vprold $7,%zmm7,%zmm7
     vprold $7,%zmm4,%zmm4
+    vbroadcasti32x4 1520(%rcx),%ymm16{%k1}
     vpaddd %zmm31,%zmm0,%zmm0
     vmovdqa32 %zmm0,0(%rdi)
-    vbroadcasti32x4 1520(%rcx),%zmm16{%k1}
     vpxord 1024(%rdi),%zmm0,%zmm31
+    vmovntdq %ymm16,1920(%rdx)
     vpaddd %zmm30,%zmm4,%zmm4
     vmovdqa32 %zmm4,256(%rdi)
-    vbroadcasti32x4 1776(%rcx),%zmm16{%k2}
     vpxord 1280(%rdi),%zmm4,%zmm30
+    vmovdqa32 1776(%rcx),%xmm17
     vpaddd %zmm29,%zmm12,%zmm12
     vmovdqa32 %zmm12,768(%rdi)
-    vbroadcasti32x4 2032(%rcx),%zmm16{%k3}
+    vbroadcasti32x4 2032(%rcx),%ymm17{%k1}
     vpxord 1792(%rdi),%zmm12,%zmm29
     vpaddd %zmm28,%zmm1,%zmm1
     vmovdqa32 %zmm1,64(%rdi)
-    vmovntdq %zmm16,1920(%rdx)
+    vmovntdq %ymm17,1952(%rdx)
     vpxord 1088(%rdi),%zmm1,%zmm28
     vpaddd %zmm27,%zmm5,%zmm5
     vmovdqa32 %zmm5,320(%rdi)
     vmovdqa32 1024(%rsi),%zmm16
     vpxord 1344(%rdi),%zmm5,%zmm27
     vpaddd %zmm26,%zmm13,%zmm13
-    vmovdqa32 %zmm13,832(%rdi)
     vmovdqa32 1088(%rsi),%zmm17
+    vmovdqa32 %zmm13,832(%rdi)
     vpxord 1856(%rdi),%zmm13,%zmm26
     vpaddd %zmm25,%zmm8,%zmm8
-    vmovdqa32 %zmm8,512(%rdi)
     vmovdqa32 1152(%rsi),%zmm18
+    vmovdqa32 %zmm8,512(%rdi)
     vpxord 1536(%rdi),%zmm8,%zmm25
     vpaddd %zmm24,%zmm9,%zmm9
-    vmovdqa32 %zmm9,576(%rdi)
     vmovdqa32 1216(%rsi),%zmm19
+    vmovdqa32 %zmm9,576(%rdi)
     vpxord 1600(%rdi),%zmm9,%zmm24
+    vpunpckldq %zmm17,%zmm16,%zmm20
     vpaddd %zmm23,%zmm2,%zmm2
     vmovdqa32 %zmm2,128(%rdi)
-    vpunpckldq %zmm17,%zmm16,%zmm20
     vpxord 1152(%rdi),%zmm2,%zmm23
+    vpunpckhdq %zmm17,%zmm16,%zmm16
     vpaddd %zmm22,%zmm6,%zmm6
     vmovdqa32 %zmm6,384(%rdi)
-    vpunpckhdq %zmm17,%zmm16,%zmm16
     vpxord 1408(%rdi),%zmm6,%zmm22
+    vpunpckldq %zmm19,%zmm18,%zmm17
     vpaddd %zmm21,%zmm14,%zmm14
     vmovdqa32 %zmm14,896(%rdi)
-    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord 1920(%rdi),%zmm14,%zmm21
+    vpunpckhdq %zmm19,%zmm18,%zmm18
     vpaddd 192(%rcx),%zmm3,%zmm3
     vmovdqa32 %zmm3,192(%rdi)
-    vpunpckhdq %zmm19,%zmm18,%zmm18
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpxord 1216(%rdi),%zmm3,%zmm3
     vmovdqa32 %zmm3,192(%rcx)
     vpaddd 448(%rcx),%zmm7,%zmm7
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vmovdqa32 %zmm7,448(%rdi)
     vpxord 1472(%rdi),%zmm7,%zmm7
     vmovdqa32 %zmm7,448(%rcx)
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vpaddd 960(%rcx),%zmm15,%zmm15
     vmovdqa32 %zmm15,960(%rdi)
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vpxord 1984(%rdi),%zmm15,%zmm15
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vmovdqa32 %zmm15,960(%rcx)
     vpaddd 640(%rcx),%zmm10,%zmm10
+    vmovdqa32 %zmm19,1024(%rcx)
     vmovdqa32 %zmm10,640(%rdi)
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vpxord 1664(%rdi),%zmm10,%zmm10
     vmovdqa32 %zmm10,640(%rcx)
+    vmovdqa32 %zmm20,1088(%rcx)
     vpaddd 704(%rcx),%zmm11,%zmm11
-    vmovdqa32 %zmm19,1024(%rcx)
     vmovdqa32 %zmm11,704(%rdi)
+    vmovdqa32 %zmm17,1152(%rcx)
     vpxord 1728(%rdi),%zmm11,%zmm11
     vmovdqa32 %zmm11,704(%rcx)
-    vmovdqa32 %zmm20,1088(%rcx)
     vpaddd %zmm30,%zmm31,%zmm0
+    vmovdqa32 %zmm16,1216(%rcx)
     vpaddd %zmm27,%zmm28,%zmm1
     vpxord %zmm0,%zmm29,%zmm12
-    vmovdqa32 %zmm17,1152(%rcx)
     vpxord %zmm1,%zmm26,%zmm13
+    vmovdqa32 1280(%rsi),%zmm16
     vprold $16,%zmm12,%zmm12
     vprold $16,%zmm13,%zmm13
-    vmovdqa32 %zmm16,1216(%rcx)
     vpaddd %zmm22,%zmm23,%zmm2
+    vmovdqa32 1344(%rsi),%zmm17
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm21,%zmm14
-    vmovdqa32 1280(%rsi),%zmm16
+    vmovdqa32 1408(%rsi),%zmm18
     vpxord %zmm3,%zmm15,%zmm15
     vprold $16,%zmm14,%zmm14
     vprold $16,%zmm15,%zmm15
-    vmovdqa32 1344(%rsi),%zmm17
+    vmovdqa32 1472(%rsi),%zmm19
     vpaddd %zmm12,%zmm25,%zmm8
     vpaddd %zmm13,%zmm24,%zmm9
     vpxord %zmm8,%zmm30,%zmm4
-    vmovdqa32 1408(%rsi),%zmm18
+    vpunpckldq %zmm17,%zmm16,%zmm20
     vpxord %zmm9,%zmm27,%zmm5
     vprold $12,%zmm4,%zmm4
+    vpunpckhdq %zmm17,%zmm16,%zmm16
     vprold $12,%zmm5,%zmm5
-    vmovdqa32 1472(%rsi),%zmm19
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
+    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord %zmm10,%zmm22,%zmm6
-    vpunpckldq %zmm17,%zmm16,%zmm20
     vpxord %zmm11,%zmm7,%zmm7
     vprold $12,%zmm6,%zmm6
+    vpunpckhdq %zmm19,%zmm18,%zmm18
     vprold $12,%zmm7,%zmm7
-    vpunpckhdq %zmm17,%zmm16,%zmm16
     vpaddd %zmm4,%zmm0,%zmm0
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpaddd %zmm5,%zmm1,%zmm1
     vpxord %zmm0,%zmm12,%zmm12
-    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord %zmm1,%zmm13,%zmm13
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
     vprold $8,%zmm12,%zmm12
     vprold $8,%zmm13,%zmm13
-    vpunpckhdq %zmm19,%zmm18,%zmm18
     vpaddd %zmm6,%zmm2,%zmm2
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm14,%zmm14
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpxord %zmm3,%zmm15,%zmm15
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
     vprold $8,%zmm14,%zmm14
     vprold $8,%zmm15,%zmm15
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    vprold $7,%zmm5,%zmm5
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
     vmovdqa32 %zmm19,1280(%rcx)
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
-    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm12,%zmm8,%zmm8
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
     vmovdqa32 %zmm20,1344(%rcx)
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    vprold $7,%zmm5,%zmm5
     vmovdqa32 %zmm17,1408(%rcx)
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
-    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
     vmovdqa32 %zmm16,1472(%rcx)
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
     vmovdqa32 1536(%rsi),%zmm16
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
-    vprold $16,%zmm14,%zmm14
+    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
     vmovdqa32 1600(%rsi),%zmm17
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
     vmovdqa32 1664(%rsi),%zmm18
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
-    vprold $12,%zmm6,%zmm6
+    vprold $16,%zmm15,%zmm15
+    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
     vmovdqa32 1728(%rsi),%zmm19
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vpunpckldq %zmm17,%zmm16,%zmm20
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
-    vprold $12,%zmm4,%zmm4
-    vpunpckhdq %zmm17,%zmm16,%zmm16
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    vpunpckldq %zmm19,%zmm18,%zmm17
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $8,%zmm15,%zmm15
-    vprold $8,%zmm12,%zmm12
-    vpunpckhdq %zmm19,%zmm18,%zmm18
-    vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
     vpxord %zmm2,%zmm13,%zmm13
-    vpunpcklqdq %zmm17,%zmm20,%zmm19
     vpxord %zmm3,%zmm14,%zmm14
-    vprold $8,%zmm13,%zmm13
-    vprold $8,%zmm14,%zmm14
-    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vpunpckldq %zmm17,%zmm16,%zmm20
+    vprold $16,%zmm13,%zmm13
+    vprold $16,%zmm14,%zmm14
+    vpunpckhdq %zmm17,%zmm16,%zmm16
     vpaddd %zmm15,%zmm10,%zmm10
     vpaddd %zmm12,%zmm11,%zmm11
     vpxord %zmm10,%zmm5,%zmm5
-    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpunpckldq %zmm19,%zmm18,%zmm17
     vpxord %zmm11,%zmm6,%zmm6
-    vprold $7,%zmm5,%zmm5
-    vprold $7,%zmm6,%zmm6
-    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vprold $12,%zmm5,%zmm5
+    vprold $12,%zmm6,%zmm6
+    vpunpckhdq %zmm19,%zmm18,%zmm18
     vpaddd %zmm13,%zmm8,%zmm8
     vpaddd %zmm14,%zmm9,%zmm9
     vpxord %zmm8,%zmm7,%zmm7
+    vpunpcklqdq %zmm17,%zmm20,%zmm19
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $12,%zmm7,%zmm7
+    vpunpckhqdq %zmm17,%zmm20,%zmm20
+    vprold $12,%zmm4,%zmm4
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpunpcklqdq %zmm18,%zmm16,%zmm17
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $8,%zmm15,%zmm15
+    vpunpckhqdq %zmm18,%zmm16,%zmm16
+    vprold $8,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
     vmovdqa32 %zmm19,1536(%rcx)
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
-    vprold $7,%zmm4,%zmm4
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
     vmovdqa32 %zmm20,1600(%rcx)
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
+    vprold $8,%zmm13,%zmm13
+    vprold $8,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
     vmovdqa32 %zmm17,1664(%rcx)
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $16,%zmm12,%zmm12
-    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
     vmovdqa32 %zmm16,1728(%rcx)
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $7,%zmm5,%zmm5
+    vprold $7,%zmm6,%zmm6
     vmovdqa32 1792(%rsi),%zmm16
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $16,%zmm14,%zmm14
-    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
     vmovdqa32 1856(%rsi),%zmm17
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $7,%zmm7,%zmm7
+    vprold $7,%zmm4,%zmm4
     vmovdqa32 1920(%rsi),%zmm18
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
-    vprold $12,%zmm5,%zmm5
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
     vmovdqa32 1984(%rsi),%zmm19
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $16,%zmm12,%zmm12
     vpunpckldq %zmm17,%zmm16,%zmm20
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $12,%zmm6,%zmm6
-    vprold $12,%zmm7,%zmm7
+    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
     vpunpckhdq %zmm17,%zmm16,%zmm16
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
     vpunpckldq %zmm19,%zmm18,%zmm17
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    vprold $8,%zmm13,%zmm13
+    vprold $16,%zmm14,%zmm14
+    vprold $16,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
     vpunpckhdq %zmm19,%zmm18,%zmm18
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
     vpunpcklqdq %zmm17,%zmm20,%zmm19
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
-    vprold $8,%zmm15,%zmm15
+    vprold $12,%zmm4,%zmm4
+    vprold $12,%zmm5,%zmm5
     vpunpckhqdq %zmm17,%zmm20,%zmm20
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
     vpunpcklqdq %zmm18,%zmm16,%zmm17
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    vprold $7,%zmm5,%zmm5
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $12,%zmm6,%zmm6
+    vprold $12,%zmm7,%zmm7
     vpunpckhqdq %zmm18,%zmm16,%zmm16
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vpxord %zmm0,%zmm12,%zmm12
     vmovdqa32 %zmm19,1792(%rcx)
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
-    vprold $7,%zmm7,%zmm7
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $8,%zmm12,%zmm12
     vmovdqa32 %zmm20,1856(%rcx)
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vpaddd %zmm7,%zmm3,%zmm3
     vmovdqa32 %zmm17,1920(%rcx)
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
-    vprold $16,%zmm12,%zmm12
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    vprold $8,%zmm14,%zmm14
     vmovdqa32 %zmm16,1984(%rcx)
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
+    vprold $8,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
     vmovdqa32 1024(%rcx),%xmm16
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
-    vprold $16,%zmm14,%zmm14
-    vbroadcasti32x4 1280(%rcx),%zmm16{%k1}
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 1536(%rcx),%zmm16{%k2}
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
-    vprold $12,%zmm6,%zmm6
-    vbroadcasti32x4 1792(%rcx),%zmm16{%k3}
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vmovntdq %zmm16,64(%rdx)
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $12,%zmm7,%zmm7
-    vprold $12,%zmm4,%zmm4
-    vmovdqa32 1088(%rcx),%xmm17
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    vbroadcasti32x4 1280(%rcx),%ymm16{%k1}
+    vprold $7,%zmm4,%zmm4
+    vprold $7,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
+    vmovntdq %ymm16,64(%rdx)
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    vmovdqa32 1536(%rcx),%xmm17
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $7,%zmm6,%zmm6
+    vprold $7,%zmm7,%zmm7
+    vbroadcasti32x4 1792(%rcx),%ymm17{%k1}
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
     vpxord %zmm0,%zmm15,%zmm15
-    vbroadcasti32x4 1344(%rcx),%zmm17{%k1}
+    vmovntdq %ymm17,96(%rdx)
+    vpxord %zmm1,%zmm12,%zmm12
+    vprold $16,%zmm15,%zmm15
+    vmovdqa32 1088(%rcx),%xmm18
+    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    vpaddd %zmm4,%zmm3,%zmm3
+    vbroadcasti32x4 1344(%rcx),%ymm18{%k1}
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
+    vmovntdq %ymm18,192(%rdx)
+    vprold $16,%zmm14,%zmm14
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vmovdqa32 1600(%rcx),%xmm19
+    vpxord %zmm10,%zmm5,%zmm5
+    vpxord %zmm11,%zmm6,%zmm6
+    vbroadcasti32x4 1856(%rcx),%ymm19{%k1}
+    vprold $12,%zmm5,%zmm5
+    vprold $12,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    vmovntdq %ymm19,224(%rdx)
+    vpaddd %zmm14,%zmm9,%zmm9
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vmovdqa32 1152(%rcx),%xmm20
+    vprold $12,%zmm7,%zmm7
+    vprold $12,%zmm4,%zmm4
+    vbroadcasti32x4 1408(%rcx),%ymm20{%k1}
+    vpaddd %zmm5,%zmm0,%zmm0
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    vmovntdq %ymm20,320(%rdx)
     vpxord %zmm1,%zmm12,%zmm12
     vprold $8,%zmm15,%zmm15
     vprold $8,%zmm12,%zmm12
-    vbroadcasti32x4 1600(%rcx),%zmm17{%k2}
+    vmovdqa32 1664(%rcx),%xmm16
     vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
+    vbroadcasti32x4 1920(%rcx),%ymm16{%k1}
     vpxord %zmm2,%zmm13,%zmm13
-    vbroadcasti32x4 1856(%rcx),%zmm17{%k3}
     vpxord %zmm3,%zmm14,%zmm14
     vprold $8,%zmm13,%zmm13
+    vmovntdq %ymm16,352(%rdx)
     vprold $8,%zmm14,%zmm14
-    vmovntdq %zmm17,192(%rdx)
     vpaddd %zmm15,%zmm10,%zmm10
     vpaddd %zmm12,%zmm11,%zmm11
+    vmovdqa32 1216(%rcx),%xmm17
     vpxord %zmm10,%zmm5,%zmm5
-    vmovdqa32 1152(%rcx),%xmm18
     vpxord %zmm11,%zmm6,%zmm6
     vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 1472(%rcx),%ymm17{%k1}
     vprold $7,%zmm6,%zmm6
-    vbroadcasti32x4 1408(%rcx),%zmm18{%k1}
     vpaddd %zmm13,%zmm8,%zmm8
+    vmovntdq %ymm17,448(%rdx)
     vpaddd %zmm14,%zmm9,%zmm9
     vpxord %zmm8,%zmm7,%zmm7
-    vbroadcasti32x4 1664(%rcx),%zmm18{%k2}
     vpxord %zmm9,%zmm4,%zmm4
+    vmovdqa32 1728(%rcx),%xmm18
     vprold $7,%zmm7,%zmm7
     vprold $7,%zmm4,%zmm4
-    vbroadcasti32x4 1920(%rcx),%zmm18{%k3}
     vpaddd %zmm4,%zmm0,%zmm0
+    vbroadcasti32x4 1984(%rcx),%ymm18{%k1}
     vpaddd %zmm5,%zmm1,%zmm1
     vpxord %zmm0,%zmm12,%zmm12
-    vmovntdq %zmm18,320(%rdx)
+    vmovntdq %ymm18,480(%rdx)
     vpxord %zmm1,%zmm13,%zmm13
     vprold $16,%zmm12,%zmm12
     vprold $16,%zmm13,%zmm13
-    vmovdqa32 1216(%rcx),%xmm19
+    vmovdqa32 1040(%rcx),%xmm19
     vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm14,%zmm14
-    vbroadcasti32x4 1472(%rcx),%zmm19{%k1}
+    vbroadcasti32x4 1296(%rcx),%ymm19{%k1}
     vpxord %zmm3,%zmm15,%zmm15
     vprold $16,%zmm14,%zmm14
+    vmovntdq %ymm19,576(%rdx)
     vprold $16,%zmm15,%zmm15
-    vbroadcasti32x4 1728(%rcx),%zmm19{%k2}
     vpaddd %zmm12,%zmm8,%zmm8
     vpaddd %zmm13,%zmm9,%zmm9
+    vmovdqa32 1552(%rcx),%xmm20
     vpxord %zmm8,%zmm4,%zmm4
-    vbroadcasti32x4 1984(%rcx),%zmm19{%k3}
     vpxord %zmm9,%zmm5,%zmm5
     vprold $12,%zmm4,%zmm4
+    vbroadcasti32x4 1808(%rcx),%ymm20{%k1}
     vprold $12,%zmm5,%zmm5
-    vmovntdq %zmm19,448(%rdx)
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
+    vmovntdq %ymm20,608(%rdx)
     vpxord %zmm10,%zmm6,%zmm6
-    vmovdqa32 1040(%rcx),%xmm20
     vpxord %zmm11,%zmm7,%zmm7
-    vprold $12,%zmm6,%zmm6
-    vprold $12,%zmm7,%zmm7
-    vbroadcasti32x4 1296(%rcx),%zmm20{%k1}
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
-    vbroadcasti32x4 1552(%rcx),%zmm20{%k2}
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    vprold $8,%zmm13,%zmm13
-    vbroadcasti32x4 1808(%rcx),%zmm20{%k3}
-    vpaddd %zmm6,%zmm2,%zmm2
-    vpaddd %zmm7,%zmm3,%zmm3
-    vpxord %zmm2,%zmm14,%zmm14
-    vmovntdq %zmm20,576(%rdx)
-    vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
-    vprold $8,%zmm15,%zmm15
     vmovdqa32 1104(%rcx),%xmm16
-    vpaddd %zmm12,%zmm8,%zmm8
-    vpaddd %zmm13,%zmm9,%zmm9
-    vpxord %zmm8,%zmm4,%zmm4
-    vbroadcasti32x4 1360(%rcx),%zmm16{%k1}
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 1616(%rcx),%zmm16{%k2}
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
-    vbroadcasti32x4 1872(%rcx),%zmm16{%k3}
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $7,%zmm6,%zmm6
-    vprold $7,%zmm7,%zmm7
-    vmovntdq %zmm16,704(%rdx)
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    vmovdqa32 1168(%rcx),%xmm17
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $16,%zmm15,%zmm15
-    vprold $16,%zmm12,%zmm12
-    vbroadcasti32x4 1424(%rcx),%zmm17{%k1}
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    vbroadcasti32x4 1680(%rcx),%zmm17{%k2}
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $16,%zmm13,%zmm13
-    vprold $16,%zmm14,%zmm14
-    vbroadcasti32x4 1936(%rcx),%zmm17{%k3}
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    vmovntdq %zmm17,832(%rdx)
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $12,%zmm5,%zmm5
     vprold $12,%zmm6,%zmm6
-    vmovdqa32 1232(%rcx),%xmm18
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vbroadcasti32x4 1488(%rcx),%zmm18{%k1}
-    vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
-    vprold $12,%zmm4,%zmm4
-    vbroadcasti32x4 1744(%rcx),%zmm18{%k2}
-    vpaddd %zmm5,%zmm0,%zmm0
-    vpaddd %zmm6,%zmm1,%zmm1
-    vpxord %zmm0,%zmm15,%zmm15
-    vbroadcasti32x4 2000(%rcx),%zmm18{%k3}
-    vpxord %zmm1,%zmm12,%zmm12
-    vprold $8,%zmm15,%zmm15
-    vprold $8,%zmm12,%zmm12
-    vmovntdq %zmm18,960(%rdx)
-    vpaddd %zmm7,%zmm2,%zmm2
-    vpaddd %zmm4,%zmm3,%zmm3
-    vpxord %zmm2,%zmm13,%zmm13
-    vmovdqa32 1056(%rcx),%xmm19
-    vpxord %zmm3,%zmm14,%zmm14
-    vprold $8,%zmm13,%zmm13
-    vprold $8,%zmm14,%zmm14
-    vbroadcasti32x4 1312(%rcx),%zmm19{%k1}
-    vpaddd %zmm15,%zmm10,%zmm10
-    vpaddd %zmm12,%zmm11,%zmm11
-    vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 1568(%rcx),%zmm19{%k2}
-    vpxord %zmm11,%zmm6,%zmm6
-    vprold $7,%zmm5,%zmm5
-    vprold $7,%zmm6,%zmm6
-    vbroadcasti32x4 1824(%rcx),%zmm19{%k3}
-    vpaddd %zmm13,%zmm8,%zmm8
-    vpaddd %zmm14,%zmm9,%zmm9
-    vpxord %zmm8,%zmm7,%zmm7
-    vmovntdq %zmm19,1088(%rdx)
-    vpxord %zmm9,%zmm4,%zmm4
-    vprold $7,%zmm7,%zmm7
-    vprold $7,%zmm4,%zmm4
-    vmovdqa32 1120(%rcx),%xmm20
     vpaddd %zmm4,%zmm0,%zmm0
+    vbroadcasti32x4 1360(%rcx),%ymm16{%k1}
     vpaddd %zmm5,%zmm1,%zmm1
     vpxord %zmm0,%zmm12,%zmm12
-    vbroadcasti32x4 1376(%rcx),%zmm20{%k1}
     vpxord %zmm1,%zmm13,%zmm13
-    vprold $16,%zmm12,%zmm12
-    vprold $16,%zmm13,%zmm13
-    vbroadcasti32x4 1632(%rcx),%zmm20{%k2}
+    vmovntdq %ymm16,704(%rdx)
+    vprold $8,%zmm12,%zmm12
+    vprold $8,%zmm13,%zmm13
+    vmovdqa32 1616(%rcx),%xmm17
     vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm14,%zmm14
-    vbroadcasti32x4 1888(%rcx),%zmm20{%k3}
+    vbroadcasti32x4 1872(%rcx),%ymm17{%k1}
     vpxord %zmm3,%zmm15,%zmm15
-    vprold $16,%zmm14,%zmm14
-    vprold $16,%zmm15,%zmm15
-    vmovntdq %zmm20,1216(%rdx)
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    vmovntdq %ymm17,736(%rdx)
     vpaddd %zmm12,%zmm8,%zmm8
     vpaddd %zmm13,%zmm9,%zmm9
+    vmovdqa32 1168(%rcx),%xmm18
     vpxord %zmm8,%zmm4,%zmm4
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    vbroadcasti32x4 1424(%rcx),%ymm18{%k1}
+    vprold $7,%zmm5,%zmm5
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    vmovntdq %ymm18,832(%rdx)
+    vpxord %zmm10,%zmm6,%zmm6
+    vpxord %zmm11,%zmm7,%zmm7
+    vmovdqa32 1680(%rcx),%xmm19
+    vprold $7,%zmm6,%zmm6
+    vprold $7,%zmm7,%zmm7
+    vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 1936(%rcx),%ymm19{%k1}
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    vmovntdq %ymm19,864(%rdx)
+    vprold $16,%zmm15,%zmm15
+    vprold $16,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    vmovdqa32 1232(%rcx),%xmm20
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    vbroadcasti32x4 1488(%rcx),%ymm20{%k1}
+    vpxord %zmm3,%zmm14,%zmm14
+    vprold $16,%zmm13,%zmm13
+    vprold $16,%zmm14,%zmm14
+    vmovntdq %ymm20,960(%rdx)
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vmovdqa32 1744(%rcx),%xmm16
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $12,%zmm5,%zmm5
+    vbroadcasti32x4 2000(%rcx),%ymm16{%k1}
+    vprold $12,%zmm6,%zmm6
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vmovntdq %ymm16,992(%rdx)
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $12,%zmm7,%zmm7
+    vmovdqa32 1056(%rcx),%xmm17
+    vprold $12,%zmm4,%zmm4
+    vpaddd %zmm5,%zmm0,%zmm0
+    vbroadcasti32x4 1312(%rcx),%ymm17{%k1}
+    vpaddd %zmm6,%zmm1,%zmm1
+    vpxord %zmm0,%zmm15,%zmm15
+    vpxord %zmm1,%zmm12,%zmm12
+    vmovntdq %ymm17,1088(%rdx)
+    vprold $8,%zmm15,%zmm15
+    vprold $8,%zmm12,%zmm12
+    vpaddd %zmm7,%zmm2,%zmm2
+    vmovdqa32 1568(%rcx),%xmm18
+    vpaddd %zmm4,%zmm3,%zmm3
+    vpxord %zmm2,%zmm13,%zmm13
+    vpxord %zmm3,%zmm14,%zmm14
+    vbroadcasti32x4 1824(%rcx),%ymm18{%k1}
+    vprold $8,%zmm13,%zmm13
+    vprold $8,%zmm14,%zmm14
+    vmovntdq %ymm18,1120(%rdx)
+    vpaddd %zmm15,%zmm10,%zmm10
+    vpaddd %zmm12,%zmm11,%zmm11
+    vpxord %zmm10,%zmm5,%zmm5
+    vmovdqa32 1120(%rcx),%xmm19
+    vpxord %zmm11,%zmm6,%zmm6
+    vprold $7,%zmm5,%zmm5
+    vprold $7,%zmm6,%zmm6
+    vbroadcasti32x4 1376(%rcx),%ymm19{%k1}
+    vpaddd %zmm13,%zmm8,%zmm8
+    vpaddd %zmm14,%zmm9,%zmm9
+    vmovntdq %ymm19,1216(%rdx)
+    vpxord %zmm8,%zmm7,%zmm7
+    vpxord %zmm9,%zmm4,%zmm4
+    vprold $7,%zmm7,%zmm7
+    vmovdqa32 1632(%rcx),%xmm20
+    vprold $7,%zmm4,%zmm4
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vbroadcasti32x4 1888(%rcx),%ymm20{%k1}
+    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm1,%zmm13,%zmm13
+    vmovntdq %ymm20,1248(%rdx)
+    vprold $16,%zmm12,%zmm12
+    vprold $16,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
     vmovdqa32 1184(%rcx),%xmm16
-    vpxord %zmm9,%zmm5,%zmm5
-    vprold $12,%zmm4,%zmm4
-    vprold $12,%zmm5,%zmm5
-    vbroadcasti32x4 1440(%rcx),%zmm16{%k1}
-    vpaddd %zmm14,%zmm10,%zmm10
-    vpaddd %zmm15,%zmm11,%zmm11
-    vpxord %zmm10,%zmm6,%zmm6
-    vbroadcasti32x4 1696(%rcx),%zmm16{%k2}
-    vpxord %zmm11,%zmm7,%zmm7
-    vprold $12,%zmm6,%zmm6
-    vprold $12,%zmm7,%zmm7
-    vbroadcasti32x4 1952(%rcx),%zmm16{%k3}
-    vpaddd %zmm4,%zmm0,%zmm0
-    vpaddd %zmm5,%zmm1,%zmm1
-    vpxord %zmm0,%zmm12,%zmm12
-    vmovntdq %zmm16,1344(%rdx)
-    vpxord %zmm1,%zmm13,%zmm13
-    vprold $8,%zmm12,%zmm12
-    vprold $8,%zmm13,%zmm13
-    vmovdqa32 1248(%rcx),%xmm17
-    vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
     vpxord %zmm2,%zmm14,%zmm14
-    vbroadcasti32x4 1504(%rcx),%zmm17{%k1}
     vpxord %zmm3,%zmm15,%zmm15
-    vprold $8,%zmm14,%zmm14
-    vprold $8,%zmm15,%zmm15
-    vbroadcasti32x4 1760(%rcx),%zmm17{%k2}
+    vbroadcasti32x4 1440(%rcx),%ymm16{%k1}
+    vprold $16,%zmm14,%zmm14
+    vprold $16,%zmm15,%zmm15
     vpaddd %zmm12,%zmm8,%zmm8
+    vmovntdq %ymm16,1344(%rdx)
     vpaddd %zmm13,%zmm9,%zmm9
     vpxord %zmm8,%zmm4,%zmm4
-    vbroadcasti32x4 2016(%rcx),%zmm17{%k3}
+    vmovdqa32 1696(%rcx),%xmm17
     vpxord %zmm9,%zmm5,%zmm5
-    vprold $7,%zmm4,%zmm4
-    vprold $7,%zmm5,%zmm5
-    vmovntdq %zmm17,1472(%rdx)
+    vprold $12,%zmm4,%zmm4
+    vprold $12,%zmm5,%zmm5
+    vbroadcasti32x4 1952(%rcx),%ymm17{%k1}
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
     vpxord %zmm10,%zmm6,%zmm6
-    vmovdqa32 1072(%rcx),%xmm18
+    vmovntdq %ymm17,1376(%rdx)
+    vpxord %zmm11,%zmm7,%zmm7
+    vprold $12,%zmm6,%zmm6
+    vmovdqa32 1248(%rcx),%xmm18
+    vprold $12,%zmm7,%zmm7
+    vpaddd %zmm4,%zmm0,%zmm0
+    vpaddd %zmm5,%zmm1,%zmm1
+    vbroadcasti32x4 1504(%rcx),%ymm18{%k1}
+    vpxord %zmm0,%zmm12,%zmm12
+    vpxord %zmm1,%zmm13,%zmm13
+    vprold $8,%zmm12,%zmm12
+    vmovntdq %ymm18,1472(%rdx)
+    vprold $8,%zmm13,%zmm13
+    vpaddd %zmm6,%zmm2,%zmm2
+    vmovdqa32 1760(%rcx),%xmm19
+    vpaddd %zmm7,%zmm3,%zmm3
+    vpxord %zmm2,%zmm14,%zmm14
+    vpxord %zmm3,%zmm15,%zmm15
+    vbroadcasti32x4 2016(%rcx),%ymm19{%k1}
+    vprold $8,%zmm14,%zmm14
+    vprold $8,%zmm15,%zmm15
+    vpaddd %zmm12,%zmm8,%zmm8
+    vmovntdq %ymm19,1504(%rdx)
+    vpaddd %zmm13,%zmm9,%zmm9
+    vpxord %zmm8,%zmm4,%zmm4
+    vmovdqa32 1072(%rcx),%xmm20
+    vpxord %zmm9,%zmm5,%zmm5
+    vprold $7,%zmm4,%zmm4
+    vprold $7,%zmm5,%zmm5
+    vbroadcasti32x4 1328(%rcx),%ymm20{%k1}
+    vpaddd %zmm14,%zmm10,%zmm10
+    vpaddd %zmm15,%zmm11,%zmm11
+    vpxord %zmm10,%zmm6,%zmm6
+    vmovntdq %ymm20,1600(%rdx)
     vpxord %zmm11,%zmm7,%zmm7
     vprold $7,%zmm6,%zmm6
     vprold $7,%zmm7,%zmm7
-    vbroadcasti32x4 1328(%rcx),%zmm18{%k1}
+    vmovdqa32 1584(%rcx),%xmm16
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
+    vbroadcasti32x4 1840(%rcx),%ymm16{%k1}
     vpxord %zmm0,%zmm15,%zmm15
-    vbroadcasti32x4 1584(%rcx),%zmm18{%k2}
     vpxord %zmm1,%zmm12,%zmm12
     vprold $16,%zmm15,%zmm15
+    vmovntdq %ymm16,1632(%rdx)
     vprold $16,%zmm12,%zmm12
-    vbroadcasti32x4 1840(%rcx),%zmm18{%k3}
     vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
+    vmovdqa32 1136(%rcx),%xmm17
     vpxord %zmm2,%zmm13,%zmm13
-    vmovntdq %zmm18,1600(%rdx)
     vpxord %zmm3,%zmm14,%zmm14
+    vbroadcasti32x4 1392(%rcx),%ymm17{%k1}
     vprold $16,%zmm13,%zmm13
     vprold $16,%zmm14,%zmm14
-    vmovdqa32 1136(%rcx),%xmm19
     vpaddd %zmm15,%zmm10,%zmm10
+    vmovntdq %ymm17,1728(%rdx)
     vpaddd %zmm12,%zmm11,%zmm11
     vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 1392(%rcx),%zmm19{%k1}
     vpxord %zmm11,%zmm6,%zmm6
+    vmovdqa32 1648(%rcx),%xmm18
     vprold $12,%zmm5,%zmm5
     vprold $12,%zmm6,%zmm6
-    vbroadcasti32x4 1648(%rcx),%zmm19{%k2}
+    vbroadcasti32x4 1904(%rcx),%ymm18{%k1}
     vpaddd %zmm13,%zmm8,%zmm8
     vpaddd %zmm14,%zmm9,%zmm9
     vpxord %zmm8,%zmm7,%zmm7
-    vbroadcasti32x4 1904(%rcx),%zmm19{%k3}
+    vmovntdq %ymm18,1760(%rdx)
     vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
     vprold $12,%zmm4,%zmm4
-    vmovntdq %zmm19,1728(%rdx)
+    vmovdqa32 1200(%rcx),%xmm19
     vpaddd %zmm5,%zmm0,%zmm0
     vpaddd %zmm6,%zmm1,%zmm1
     vpxord %zmm0,%zmm15,%zmm15
-    vmovdqa32 1200(%rcx),%xmm20
+    vbroadcasti32x4 1456(%rcx),%ymm19{%k1}
     vpxord %zmm1,%zmm12,%zmm12
     vprold $8,%zmm15,%zmm15
+    vmovntdq %ymm19,1856(%rdx)
     vprold $8,%zmm12,%zmm12
-    vbroadcasti32x4 1456(%rcx),%zmm20{%k1}
     vpaddd %zmm7,%zmm2,%zmm2
     vpaddd %zmm4,%zmm3,%zmm3
+    vmovdqa32 1712(%rcx),%xmm20
     vpxord %zmm2,%zmm13,%zmm13
-    vbroadcasti32x4 1712(%rcx),%zmm20{%k2}
     vpxord %zmm3,%zmm14,%zmm14
     vprold $8,%zmm13,%zmm13
+    vbroadcasti32x4 1968(%rcx),%ymm20{%k1}
     vprold $8,%zmm14,%zmm14
-    vbroadcasti32x4 1968(%rcx),%zmm20{%k3}
     vpaddd %zmm15,%zmm10,%zmm10
+    vmovntdq %ymm20,1888(%rdx)
     vpaddd %zmm12,%zmm11,%zmm11
     vpxord %zmm10,%zmm5,%zmm5
-    vmovntdq %zmm20,1856(%rdx)
     vpxord %zmm11,%zmm6,%zmm6
+    vmovdqa32 1264(%rcx),%xmm16
     vprold $7,%zmm5,%zmm5
     vprold $7,%zmm6,%zmm6
-    vmovdqa32 1264(%rcx),%xmm16
     vpaddd %zmm13,%zmm8,%zmm8
+    vbroadcasti32x4 1520(%rcx),%ymm16{%k1}
     vpaddd %zmm14,%zmm9,%zmm9
     vpxord %zmm8,%zmm7,%zmm7
-    vbroadcasti32x4 1520(%rcx),%zmm16{%k1}
+    vmovntdq %ymm16,1984(%rdx)
     vpxord %zmm9,%zmm4,%zmm4
     vprold $7,%zmm7,%zmm7
     vprold $7,%zmm4,%zmm4
-    vbroadcasti32x4 1776(%rcx),%zmm16{%k2}
+    vmovdqa32 1776(%rcx),%xmm17
     vpaddd %zmm31,%zmm0,%zmm0
     vmovdqa32 %zmm0,1024(%rdi)
     vpaddd %zmm30,%zmm4,%zmm4
-    vbroadcasti32x4 2032(%rcx),%zmm16{%k3}
+    vbroadcasti32x4 2032(%rcx),%ymm17{%k1}
     vmovdqa32 %zmm4,1280(%rdi)
     vpaddd %zmm29,%zmm12,%zmm12
-    vmovntdq %zmm16,1984(%rdx)
+    vmovntdq %ymm17,2016(%rdx)
     vmovdqa32 %zmm12,1792(%rdi)
     vpaddd %zmm28,%zmm1,%zmm1
     vmovdqa32 %zmm1,1088(%rdi)
@@ -2145,7 +2177,7 @@ hfi_label_avx512_mix:
     vpxord %zmm0,%zmm29,%zmm12
     shl $11,%rax
     vpxord %zmm1,%zmm26,%zmm13
-    vbroadcasti32x4 576(%r10),%zmm16{%k1}
+    vbroadcasti32x4 576(%r10),%ymm16{%k1}
     vprold $16,%zmm12,%zmm12
     vprold $16,%zmm13,%zmm13
     mov 2104(%rdx),%r11
@@ -2153,7 +2185,7 @@ hfi_label_avx512_mix:
     vpaddd %zmm7,%zmm3,%zmm3
     add %r8,%rax
     vpxord %zmm2,%zmm21,%zmm14
-    vbroadcasti32x4 704(%r11),%zmm17{%k1}
+    vbroadcasti32x4 704(%r11),%ymm17{%k1}
     vpxord %zmm3,%zmm15,%zmm15
     vprold $16,%zmm14,%zmm14
     mov 2112(%rdx),%r10
@@ -2161,7 +2193,7 @@ hfi_label_avx512_mix:
     mov %rax,2064(%rsi)
     vpaddd %zmm12,%zmm25,%zmm8
     vpaddd %zmm13,%zmm24,%zmm9
-    vbroadcasti32x4 832(%r10),%zmm18{%k1}
+    vbroadcasti32x4 832(%r10),%ymm18{%k1}
     vpxord %zmm8,%zmm30,%zmm4
     vpxord %zmm9,%zmm27,%zmm5
     mov 2120(%rdx),%r11
@@ -2169,7 +2201,7 @@ hfi_label_avx512_mix:
     prefetcht1 0(%rax)
     vprold $12,%zmm5,%zmm5
     vpaddd %zmm14,%zmm10,%zmm10
-    vbroadcasti32x4 960(%r11),%zmm19{%k1}
+    vbroadcasti32x4 960(%r11),%ymm19{%k1}
     vpaddd %zmm15,%zmm11,%zmm11
     vpxord %zmm10,%zmm22,%zmm6
     prefetcht1 64(%rax)
@@ -2344,7 +2376,7 @@ hfi_label_avx512_mix:
     and %r9d,%eax
     vpaddd %zmm6,%zmm2,%zmm2
     vpaddd %zmm7,%zmm3,%zmm3
-    vbroadcasti32x4 592(%r10),%zmm16{%k1}
+    vbroadcasti32x4 592(%r10),%ymm16{%k1}
     vpxord %zmm2,%zmm14,%zmm14
     shl $11,%rax
     vpxord %zmm3,%zmm15,%zmm15
@@ -2352,7 +2384,7 @@ hfi_label_avx512_mix:
     mov 2104(%rdx),%r11
     vprold $8,%zmm15,%zmm15
     vpaddd %zmm12,%zmm8,%zmm8
-    vbroadcasti32x4 720(%r11),%zmm17{%k1}
+    vbroadcasti32x4 720(%r11),%ymm17{%k1}
     vpaddd %zmm13,%zmm9,%zmm9
     add %r8,%rax
     vpxord %zmm8,%zmm4,%zmm4
@@ -2360,7 +2392,7 @@ hfi_label_avx512_mix:
     mov 2112(%rdx),%r10
     vprold $7,%zmm4,%zmm4
     vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 848(%r10),%zmm18{%k1}
+    vbroadcasti32x4 848(%r10),%ymm18{%k1}
     vpaddd %zmm14,%zmm10,%zmm10
     mov %rax,2096(%rsi)
     vpaddd %zmm15,%zmm11,%zmm11
@@ -2368,7 +2400,7 @@ hfi_label_avx512_mix:
     mov 2120(%rdx),%r11
     vpxord %zmm11,%zmm7,%zmm7
     vprold $7,%zmm6,%zmm6
-    vbroadcasti32x4 976(%r11),%zmm19{%k1}
+    vbroadcasti32x4 976(%r11),%ymm19{%k1}
     vprold $7,%zmm7,%zmm7
     prefetcht1 512(%rax)
     vpaddd %zmm5,%zmm0,%zmm0
@@ -2542,7 +2574,7 @@ hfi_label_avx512_mix:
     vpxord %zmm3,%zmm14,%zmm14
     mov 2096(%rdx),%r10
     vprold $16,%zmm13,%zmm13
-    vbroadcasti32x4 608(%r10),%zmm16{%k1}
+    vbroadcasti32x4 608(%r10),%ymm16{%k1}
     vprold $16,%zmm14,%zmm14
     vpaddd %zmm15,%zmm10,%zmm10
     and %r9d,%eax
@@ -2550,7 +2582,7 @@ hfi_label_avx512_mix:
     vpxord %zmm10,%zmm5,%zmm5
     mov 2104(%rdx),%r11
     vpxord %zmm11,%zmm6,%zmm6
-    vbroadcasti32x4 736(%r11),%zmm17{%k1}
+    vbroadcasti32x4 736(%r11),%ymm17{%k1}
     vprold $12,%zmm5,%zmm5
     vprold $12,%zmm6,%zmm6
     shl $11,%rax
@@ -2561,7 +2593,7 @@ hfi_label_avx512_mix:
     add %r8,%rax
     vpxord %zmm9,%zmm4,%zmm4
     vprold $12,%zmm7,%zmm7
-    vbroadcasti32x4 864(%r10),%zmm18{%k1}
+    vbroadcasti32x4 864(%r10),%ymm18{%k1}
     vprold $12,%zmm4,%zmm4
     vpaddd %zmm5,%zmm0,%zmm0
     mov 2120(%rdx),%r11
@@ -2569,7 +2601,7 @@ hfi_label_avx512_mix:
     mov %rax,2128(%rsi)
     vpxord %zmm0,%zmm15,%zmm15
     vpxord %zmm1,%zmm12,%zmm12
-    vbroadcasti32x4 992(%r11),%zmm19{%k1}
+    vbroadcasti32x4 992(%r11),%ymm19{%k1}
     vprold $8,%zmm15,%zmm15
     vprold $8,%zmm12,%zmm12
     mov 2128(%rdx),%r10
@@ -2744,7 +2776,7 @@ hfi_label_avx512_mix:
     mov 1072(%rsi),%eax
     vpxord %zmm11,%zmm6,%zmm6
     vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 624(%r10),%zmm16{%k1}
+    vbroadcasti32x4 624(%r10),%ymm16{%k1}
     vprold $7,%zmm6,%zmm6
     mov 2104(%rdx),%r11
     vpaddd %zmm13,%zmm8,%zmm8
@@ -2752,7 +2784,7 @@ hfi_label_avx512_mix:
     and %r9d,%eax
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
-    vbroadcasti32x4 752(%r11),%zmm17{%k1}
+    vbroadcasti32x4 752(%r11),%ymm17{%k1}
     vprold $7,%zmm7,%zmm7
     mov 2112(%rdx),%r10
     vprold $7,%zmm4,%zmm4
@@ -2760,14 +2792,14 @@ hfi_label_avx512_mix:
     shl $11,%rax
     vmovdqa32 %zmm0,0(%rdi)
     vpxord 1024(%rdi),%zmm0,%zmm31
-    vbroadcasti32x4 880(%r10),%zmm18{%k1}
+    vbroadcasti32x4 880(%r10),%ymm18{%k1}
     vpaddd %zmm30,%zmm4,%zmm4
     add %r8,%rax
     vmovdqa32 %zmm4,256(%rdi)
     vpxord 1280(%rdi),%zmm4,%zmm30
     mov 2120(%rdx),%r11
     vpaddd %zmm29,%zmm12,%zmm12
-    vbroadcasti32x4 1008(%r11),%zmm19{%k1}
+    vbroadcasti32x4 1008(%r11),%ymm19{%k1}
     vmovdqa32 %zmm12,768(%rdi)
     vpxord 1792(%rdi),%zmm12,%zmm29
     mov %rax,2160(%rsi)
@@ -2942,23 +2974,23 @@ hfi_label_avx512_mix:
     vpaddd %zmm12,%zmm11,%zmm11
     mov 2096(%rdx),%r10
     vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 512(%r10),%zmm16{%k1}
+    vbroadcasti32x4 512(%r10),%ymm16{%k1}
     vpxord %zmm11,%zmm6,%zmm6
     vprold $12,%zmm5,%zmm5
     mov 2104(%rdx),%r11
     vprold $12,%zmm6,%zmm6
     vpaddd %zmm13,%zmm8,%zmm8
-    vbroadcasti32x4 640(%r11),%zmm17{%k1}
+    vbroadcasti32x4 640(%r11),%ymm17{%k1}
     vpaddd %zmm14,%zmm9,%zmm9
     mov 2112(%rdx),%r10
     vpxord %zmm8,%zmm7,%zmm7
     vpxord %zmm9,%zmm4,%zmm4
-    vbroadcasti32x4 768(%r10),%zmm18{%k1}
+    vbroadcasti32x4 768(%r10),%ymm18{%k1}
     vprold $12,%zmm7,%zmm7
     mov 2120(%rdx),%r11
     vprold $12,%zmm4,%zmm4
     vpaddd %zmm5,%zmm0,%zmm0
-    vbroadcasti32x4 896(%r11),%zmm19{%k1}
+    vbroadcasti32x4 896(%r11),%ymm19{%k1}
     vpaddd %zmm6,%zmm1,%zmm1
     vpxord %zmm0,%zmm15,%zmm15
     mov 2128(%rdx),%r10
@@ -3080,23 +3112,23 @@ hfi_label_avx512_mix:
     mov 2096(%rdx),%r10
     vpxord %zmm1,%zmm12,%zmm12
     vprold $16,%zmm15,%zmm15
-    vbroadcasti32x4 528(%r10),%zmm16{%k1}
+    vbroadcasti32x4 528(%r10),%ymm16{%k1}
     vprold $16,%zmm12,%zmm12
     vpaddd %zmm7,%zmm2,%zmm2
     mov 2104(%rdx),%r11
     vpaddd %zmm4,%zmm3,%zmm3
-    vbroadcasti32x4 656(%r11),%zmm17{%k1}
+    vbroadcasti32x4 656(%r11),%ymm17{%k1}
     vpxord %zmm2,%zmm13,%zmm13
     vpxord %zmm3,%zmm14,%zmm14
     mov 2112(%rdx),%r10
     vprold $16,%zmm13,%zmm13
     vprold $16,%zmm14,%zmm14
-    vbroadcasti32x4 784(%r10),%zmm18{%k1}
+    vbroadcasti32x4 784(%r10),%ymm18{%k1}
     vpaddd %zmm15,%zmm10,%zmm10
     mov 2120(%rdx),%r11
     vpaddd %zmm12,%zmm11,%zmm11
     vpxord %zmm10,%zmm5,%zmm5
-    vbroadcasti32x4 912(%r11),%zmm19{%k1}
+    vbroadcasti32x4 912(%r11),%ymm19{%k1}
     vpxord %zmm11,%zmm6,%zmm6
     mov 2128(%rdx),%r10
     vprold $12,%zmm5,%zmm5
@@ -3218,22 +3250,22 @@ hfi_label_avx512_mix:
     mov 2096(%rdx),%r10
     vprold $7,%zmm5,%zmm5
     vpaddd %zmm14,%zmm10,%zmm10
-    vbroadcasti32x4 544(%r10),%zmm16{%k1}
+    vbroadcasti32x4 544(%r10),%ymm16{%k1}
     vpaddd %zmm15,%zmm11,%zmm11
     mov 2104(%rdx),%r11
     vpxord %zmm10,%zmm6,%zmm6
     vpxord %zmm11,%zmm7,%zmm7
-    vbroadcasti32x4 672(%r11),%zmm17{%k1}
+    vbroadcasti32x4 672(%r11),%ymm17{%k1}
     vprold $7,%zmm6,%zmm6
     vprold $7,%zmm7,%zmm7
     mov 2112(%rdx),%r10
     vpaddd %zmm5,%zmm0,%zmm0
-    vbroadcasti32x4 800(%r10),%zmm18{%k1}
+    vbroadcasti32x4 800(%r10),%ymm18{%k1}
     vpaddd %zmm6,%zmm1,%zmm1
     vpxord %zmm0,%zmm15,%zmm15
     mov 2120(%rdx),%r11
     vpxord %zmm1,%zmm12,%zmm12
-    vbroadcasti32x4 928(%r11),%zmm19{%k1}
+    vbroadcasti32x4 928(%r11),%ymm19{%k1}
     vprold $16,%zmm15,%zmm15
     vprold $16,%zmm12,%zmm12
     mov 2128(%rdx),%r10
@@ -3355,23 +3387,23 @@ hfi_label_avx512_mix:
     vpaddd %zmm6,%zmm2,%zmm2
     mov 2096(%rdx),%r10
     vpaddd %zmm7,%zmm3,%zmm3
-    vbroadcasti32x4 560(%r10),%zmm16{%k1}
+    vbroadcasti32x4 560(%r10),%ymm16{%k1}
     vpxord %zmm2,%zmm14,%zmm14
     vpxord %zmm3,%zmm15,%zmm15
     mov 2104(%rdx),%r11
     vprold $8,%zmm14,%zmm14
     vprold $8,%zmm15,%zmm15
-    vbroadcasti32x4 688(%r11),%zmm17{%k1}
+    vbroadcasti32x4 688(%r11),%ymm17{%k1}
     vpaddd %zmm12,%zmm8,%zmm8
     mov 2112(%rdx),%r10
     vpaddd %zmm13,%zmm9,%zmm9
     vpxord %zmm8,%zmm4,%zmm4
-    vbroadcasti32x4 816(%r10),%zmm18{%k1}
+    vbroadcasti32x4 816(%r10),%ymm18{%k1}
     vpxord %zmm9,%zmm5,%zmm5
     vprold $7,%zmm4,%zmm4
     mov 2120(%rdx),%r11
     vprold $7,%zmm5,%zmm5
-    vbroadcasti32x4 944(%r11),%zmm19{%k1}
+    vbroadcasti32x4 944(%r11),%ymm19{%k1}
     vpaddd %zmm14,%zmm10,%zmm10
     vpaddd %zmm15,%zmm11,%zmm11
     mov 2128(%rdx),%r10
