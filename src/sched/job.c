@@ -445,6 +445,8 @@ hf_status hf_job_progress(const hf_job *job, hf_progress *out)
     if (hfi_sched_forked(s))
         return HF_E_STATE;
     hf_progress p = {.size = out->size};
+    hfi_fenv host; /* which may have unmasked exceptions */
+    hfi_fenv_enter(&host);
     hfi_lock(&s->lock);
     const hfi_meter *m = &job->meter;
     p.finished = job->life == LIFE_ENDED;
@@ -457,6 +459,7 @@ hf_status hf_job_progress(const hf_job *job, hf_progress *out)
     p.elapsed_ms = (now - job->started_ns) / 1000000;
     p.remaining_ms = remaining_ms(&p);
     hfi_unlock(&s->lock);
+    hfi_fenv_leave(&host);
     *out = p;
     return HF_OK;
 }

@@ -393,6 +393,26 @@ static void note_rounding(hf_job *job, hfi_worker *worker, void *user)
     *(int *)user = fegetround();
 }
 
+/* Nor are its exception flags touched, or unmasked exceptions raised. */
+static void progress_raises_no_exception(void **state)
+{
+    (void)state;
+    hfi_sched *s = kit_open(1, 8, 0);
+    _Atomic bool never = false;
+    kit_plan plan = {.gate = &never};
+    hf_job *job = kit_started(s, &plan, NULL);
+    hf_progress p = {.size = sizeof p};
+    hfi_job_phase(job, "test", "pieces", 0, 7);
+    hfi_sleep_ms(2);
+    hfi_job_advance(job, 3);
+    assert_int_equal(feclearexcept(FE_ALL_EXCEPT), 0);
+    assert_int_equal(hf_job_progress(job, &p), HF_OK);
+    assert_int_equal(fetestexcept(FE_ALL_EXCEPT), 0);
+    assert_true(p.rate > 0);
+    hf_job_free(job);
+    kit_close(s);
+}
+
 static void rounding_mode_stays_with_the_host(void **state)
 {
     (void)state;
@@ -706,6 +726,7 @@ int main(void)
         cmocka_unit_test(without_workers_the_host_drives),
         cmocka_unit_test(without_workers_wait_and_close_drive),
         cmocka_unit_test(without_workers_urgent_goes_first),
+        cmocka_unit_test(progress_raises_no_exception),
         cmocka_unit_test(rounding_mode_stays_with_the_host),
         cmocka_unit_test(loops_cover_every_index_once),
         cmocka_unit_test(loops_of_any_length_stop),
