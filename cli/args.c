@@ -501,7 +501,8 @@ void args_again(struct text *t, const struct args *args, bool short_form,
         text_add_quoted(t, args->dir);
     }
     for (int o = 0; o < OPT_COUNT; o++) {
-        if (!args_has(args, (enum option_id)o) ||
+        /* A deadline was for that run alone. */
+        if (!args_has(args, (enum option_id)o) || o == OPT_DEADLINE ||
             (short_form && !(options[o].commands & OPTION_HOW)))
             continue;
         if (o == OPT_NEW_ID && new_id) {

@@ -216,6 +216,23 @@ static hf_status prove(struct host *host, hf_job **job,
     return HF_OK;
 }
 
+/* What helps against data that are incomplete or damaged: a command. */
+static void repair_advice(struct text *t, const struct args *args,
+                          const hf_error *err)
+{
+    char file[256];
+    uint32_t number;
+    if (err->code != HF_E_FORMAT || !ui_file_named(file, sizeof file, err) ||
+        sscanf(strstr(file, "postdata_"), "postdata_%" SCNu32 ".bin",
+               &number) != 1)
+        return;
+    text_addf(t, "move %s away, then: ", file);
+    text_add_quoted(t, args->program);
+    text_add(t, " space init ");
+    text_add_quoted(t, args->dir);
+    text_addf(t, " --from-file %" PRIu32 " --to-file %" PRIu32, number, number);
+}
+
 int cmd_prove(struct ui *ui, const struct args *args)
 {
     struct host host = {.ui = ui, .args = args, .signal_fd = -1};
@@ -230,13 +247,11 @@ int cmd_prove(struct ui *ui, const struct args *args)
     }
     int code = EXIT_FINE;
     if (s != HF_OK) {
-        struct text again = {0};
+        struct text again = {0}, advice = {0};
         args_again(&again, args, false, NULL);
-        const char *advice = NULL;
-        if (s == HF_E_NOT_FOUND)
-            advice = "holdfast space verify, or init, to see whether the data "
-                     "are whole";
-        code = host_error(&host, &err, where, advice, again.data);
+        repair_advice(&advice, args, &err);
+        code = host_error(&host, &err, where, advice.data, again.data);
+        text_free(&advice);
         text_free(&again);
     }
     hf_job_free(job);

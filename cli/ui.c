@@ -300,8 +300,8 @@ static const char *usual_advice(const hf_error *err)
 }
 
 /*
- * The library names data files and offsets in its words: "... postdata_3.bin
- * ... offset 4096 ...". Copies the word that names a data file.
+ * The library names data files and offsets in its words: "... at byte 4096 of
+ * postdata_3.bin ...". Copies the word that names a data file.
  */
 static bool file_in(char *out, size_t capacity, const char *words)
 {
@@ -324,11 +324,22 @@ static bool file_in(char *out, size_t capacity, const char *words)
 
 static bool offset_in(uint64_t *out, const char *words)
 {
-    const char *at = strstr(words, "offset ");
-    if (at == NULL || at[7] < '0' || at[7] > '9')
-        return false;
-    *out = strtoull(at + 7, NULL, 10);
-    return true;
+    static const char *const before[] = {"offset ", "at byte "};
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = strstr(words, before[i]);
+        at = at ? at + strlen(before[i]) : "";
+        if (*at >= '0' && *at <= '9') {
+            *out = strtoull(at, NULL, 10);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ui_file_named(char *out, size_t capacity, const hf_error *err)
+{
+    return file_in(out, capacity, err->message) ||
+           file_in(out, capacity, err->cause);
 }
 
 static void error_json(struct ui *ui, const hf_error *err, const char *where)
@@ -341,8 +352,7 @@ static void error_json(struct ui *ui, const hf_error *err, const char *where)
     json_text(&t, "code", hf_status_name(err->code));
     json_text(&t, "message", err->message);
     json_text(&t, "cause", err->cause);
-    if (file_in(file, sizeof file, err->message) ||
-        file_in(file, sizeof file, err->cause))
+    if (ui_file_named(file, sizeof file, err))
         json_text(&t, "file", file);
     else if (where)
         json_text(&t, "file", where);

@@ -19,6 +19,9 @@ EASY = "ff" * 32       # a work step that the first hash meets
 ID = "11" * 32
 ATX = "22" * 32
 CHALLENGE = "33" * 32
+# With these, and one nonce group, nearly every first pass gives a proof: the
+# work step of more groups would be most of the time of these tests.
+RULES = ("--k1", 26, "--k2", 26)
 GUARD = 300            # seconds after which a run hangs
 
 
@@ -104,16 +107,19 @@ class Case(unittest.TestCase):
             "--commitment-atx", ATX, "--units", units, "--labels-per-unit",
             labels, "--scrypt-n", n, "--max-file-size", size, *more, code=code)
 
-    def prove(self, folder=None, *more, code=0, out="proof.json"):
+    def prove(self, folder=None, *more, code=0, out="proof.json",
+              rules=(*RULES, "--nonces", 16)):
         return self.run_tool(
             "space", "prove", folder or self.dir, "--challenge", CHALLENGE,
             "--pow-difficulty", EASY, "--randomx", "light", "--out", out,
-            *more, code=code)
+            *rules, *more, code=code)
 
-    def verify(self, *more, folder=None, code=0, proof="proof.json"):
+    def verify(self, *more, folder=None, code=0, proof="proof.json",
+               rules=RULES):
         where = () if folder is False else (folder or self.dir,)
         return self.run_tool("space", "verify", *where, "--proof", proof,
-                             "--pow-difficulty", EASY, *more, code=code)
+                             "--pow-difficulty", EASY, *rules, *more,
+                             code=code)
 
     def vector(self, name):
         """A writable copy of a set that the reference tool made."""
@@ -134,7 +140,8 @@ def wait_for(condition, seconds=GUARD):
     return False
 
 
-__all__ = ["ATX", "CHALLENGE", "Case", "EASY", "GUARD", "ID", "Result",
+__all__ = ["ATX", "CHALLENGE", "Case", "EASY", "GUARD", "ID", "RULES",
+           "Result",
            "TOOL", "VECTORS", "base64", "contents", "digest", "environment",
            "hashlib", "hex_of", "json", "os", "pathlib", "re", "shutil",
            "signal", "subprocess", "time", "unittest", "wait_for"]
