@@ -73,15 +73,17 @@ hfi_pow_way hfi_pow_probe(void)
     return way;
 }
 
-/* The lower of what was decided and what the system still allows. */
+/* Probes again: the host may have locked itself in since the last time. */
 static hfi_pow_way current_way(hfi_pow *p)
 {
     hfi_pow_way now = hfi_pow_probe();
 
     hfi_lock(&p->lock);
-    hfi_pow_way way = p->way;
+    if (now < p->way)
+        p->way = now;
+    now = p->way;
     hfi_unlock(&p->lock);
-    return way < now ? way : now;
+    return now;
 }
 
 static randomx_flags cpu_flags(const hfi_pow *p)
@@ -103,8 +105,18 @@ static randomx_flags with(randomx_flags flags, int more)
     return (randomx_flags)((int)flags | more);
 }
 
-static void warn_large_pages(hfi_pow *p, const char *what, uint64_t bytes)
+/*
+ * Looked up first: a refused librandomx throws, catches, and leaks a little.
+ * Too few: one warning for the context.
+ */
+static bool large_pages_free(hfi_pow *p, const char *what, uint64_t bytes)
 {
+    uint64_t all = p->bytes[0] + (bytes > CACHE_BYTES ? p->bytes[1] : 0);
+    hfi_machine now;
+
+    hfi_machine_detect(&now);
+    if (now.huge_pages_free >= bytes)
+        return true;
     hfi_lock(&p->lock);
     bool first = !p->warned;
     p->warned = true;
@@ -113,7 +125,8 @@ static void warn_large_pages(hfi_pow *p, const char *what, uint64_t bytes)
         hfi_logf(p->env->log, HFI_LOG_WARN, "pow",
                  "no huge pages free for the RandomX %s, using normal ones "
                  "(slower): set vm.nr_hugepages to %llu or more",
-                 what, (unsigned long long)(bytes / (2 * MIB) + 1));
+                 what, (unsigned long long)(all / (2 * MIB) + 1));
+    return false;
 }
 
 /* ---- machines ----------------------------------------------------------- */
@@ -132,11 +145,9 @@ static randomx_vm *create_machine(hfi_pow *p, bool fast)
         flags = with(flags, RANDOMX_FLAG_FULL_MEM);
     randomx_cache *cache = fast ? NULL : p->memory.cache;
     randomx_dataset *dataset = fast ? p->memory.dataset : NULL;
-    if (p->large_pages)
+    if (p->large_pages && large_pages_free(p, "machines", MACHINE_BYTES))
         vm = randomx_create_vm(with(flags, RANDOMX_FLAG_LARGE_PAGES), cache,
                                dataset);
-    if (vm == NULL && p->large_pages)
-        warn_large_pages(p, "machines", p->workers * MACHINE_BYTES);
     return vm != NULL ? vm : randomx_create_vm(flags, cache, dataset);
 }
 
@@ -194,12 +205,10 @@ static hf_status alloc_cache(hfi_pow *p, bool large_pages, hf_error *err)
     if (current_way(p) >= HFI_POW_SECURE_JIT)
         flags = with(flags, RANDOMX_FLAG_JIT);
     p->large_pages = false;
-    if (large_pages) {
+    if (large_pages && large_pages_free(p, "cache", CACHE_BYTES)) {
         p->memory.cache =
             randomx_alloc_cache(with(flags, RANDOMX_FLAG_LARGE_PAGES));
         p->large_pages = p->memory.cache != NULL;
-        if (!p->large_pages)
-            warn_large_pages(p, "cache", CACHE_BYTES);
     }
     if (p->memory.cache == NULL)
         p->memory.cache = randomx_alloc_cache(flags);
@@ -282,11 +291,9 @@ hf_status hfi_pow_alloc_dataset(hfi_pow *p, bool large_pages, hf_error *err)
 
     if (m->slice_done == NULL)
         m->slice_done = hfi_calloc(p->env, hfi_pow_slices(), 1);
-    if (m->slice_done != NULL && m->dataset == NULL && large_pages) {
+    if (m->slice_done != NULL && m->dataset == NULL && large_pages &&
+        large_pages_free(p, "data set", hfi_pow_fast_bytes(0)))
         m->dataset = randomx_alloc_dataset(RANDOMX_FLAG_LARGE_PAGES);
-        if (m->dataset == NULL)
-            warn_large_pages(p, "data set", hfi_pow_fast_bytes(0));
-    }
     if (m->slice_done != NULL && m->dataset == NULL) {
         m->dataset = randomx_alloc_dataset(RANDOMX_FLAG_DEFAULT);
         if (m->dataset != NULL)

@@ -2,8 +2,9 @@
 /*
  * Who holds the RandomX memory, who builds it, who waits. Invariant: at most
  * one use builds; nothing that is `ready` changes until no use is counted; what
- * is not ready belongs to the builder alone, and without builder and waiters
- * does not exist. A waiter keeps its job alive, so that it can be posted.
+ * is not ready belongs to the builder alone, and goes when there is neither a
+ * builder nor one that waits to be. A waiter keeps its job alive, so that it
+ * can be posted.
  */
 #include "pow/pow_internal.h"
 
@@ -187,6 +188,8 @@ static void wake_waiters(hfi_pow *p)
         }
         hf_job *job = u->job;
         (void)dequeue(p, u);
+        u->woken = true;
+        p->woken++;
         hfi_unlock(&p->lock);
         hfi_job_post(job);
         hfi_job_unref(job); /* may end in hfi_pow_use_wipe(u) */
@@ -244,7 +247,8 @@ static hfi_pow_memory take_unready(hfi_pow *p)
 {
     hfi_pow_memory gone = {0};
 
-    if (p->ready[FAST] || p->builder != NULL || p->waiters != NULL)
+    if (p->ready[FAST] || p->builder != NULL || p->waiters != NULL ||
+        p->woken > 0)
         return gone;
     gone.dataset = p->memory.dataset;
     gone.slice_done = p->memory.slice_done;
@@ -409,12 +413,21 @@ static bool served(const hfi_pow *p, hfi_pow_use *u)
     return true;
 }
 
+/* With the lock: it has looked again, or never will. */
+static void unwake(hfi_pow *p, hfi_pow_use *u)
+{
+    if (u->woken)
+        p->woken--;
+    u->woken = false;
+}
+
 /* With the lock. READY, or WAIT: the use builds, or is among the waiters. */
 static hfi_pow_ready join(hfi_pow *p, hfi_pow_use *u)
 {
     if (!u->counted)
         p->users++;
     u->counted = true;
+    unwake(p, u);
     if (p->builder == u)
         return HFI_POW_WAIT;
     if (served(p, u))
@@ -438,9 +451,18 @@ hfi_pow_ready hfi_pow_use_step(hfi_pow_use *u, hf_job *job, hf_error *err)
     hfi_lock(&p->lock);
     hfi_pow_ready r = join(p, u);
     bool builder = p->builder == u;
+    hf_job *other = NULL; /* that builds for us */
+    if (r == HFI_POW_WAIT && !builder && p->builder != NULL) {
+        other = p->builder->job;
+        hfi_job_ref(other);
+    }
     hfi_unlock(&p->lock);
     if (builder)
         return build(u, err);
+    if (other != NULL) {
+        hfi_job_raise(other, job);
+        hfi_job_unref(other);
+    }
     if (r == HFI_POW_FAILED)
         (void)hfi_error(err, HF_E_CANCELLED,
                         "cancelled before RandomX was ready");
@@ -457,6 +479,7 @@ void hfi_pow_use_wipe(hfi_pow_use *u)
         return;
     hfi_lock(&p->lock);
     bool unref = dequeue(p, u);
+    unwake(p, u);
     if (u->counted)
         p->users--;
     for (int i = LIGHT; u->promised && i <= (int)u->want; i++)

@@ -60,7 +60,7 @@ struct hfi_pow_use {
     bool large_pages;  /* asked for; falls back with one warning */
     /* private to pow */
     hfi_pow_mode want; /* LIGHT or FAST */
-    bool promised, counted, waiting, ready;
+    bool promised, counted, waiting, woken, ready;
     int stage; /* of the building */
     hfi_pow_use *next;
     hfi_leaf cache_leaf;
