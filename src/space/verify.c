@@ -28,7 +28,8 @@ typedef struct verification {
     hfi_leaf pow_leaf; /* first: the leaf finds the state by it */
     hfi_sched *sched;
     hfi_pow *pow;
-    hf_space_proof proof; /* its indices are ours, or missing if unneeded */
+    hf_space_proof proof; /* its indices are ours; see copied */
+    size_t copied;        /* bytes of indices; 0 if they cannot be of use */
     hf_space_network network;
     hf_space_verify_mode mode;
     uint64_t index;
@@ -411,6 +412,7 @@ static hf_status copy_proof(verification **out, hfi_sched *sched,
                          "no memory to verify a proof of %zu bytes", bytes);
     v->proof = *p;
     v->proof.indices = (uint8_t *)(v + 1);
+    v->copied = bytes;
     if (bytes > 0)
         memcpy(v + 1, p->indices, bytes);
     v->sched = sched;
@@ -442,14 +444,17 @@ static hf_status pick_subset(verification *v, const hf_space_verify_opts *o,
 
 static hfi_job_need need_of(const verification *v)
 {
-    hfi_job_need need = {.bytes = sizeof *v + v->proof.indices_bytes};
+    hfi_job_need need = {.bytes = sizeof *v + v->copied};
     uint64_t count = v->positions ? v->position_count : v->network.k2;
+    uint64_t listed_most = v->copied * (uint64_t)8; /* of one bit each */
     if (v->settled)
         return need;
     /* A list of another length never comes to its labels. */
-    if (count > v->proof.indices_bytes * (uint64_t)8)
-        count = v->proof.indices_bytes * (uint64_t)8;
+    if (count > listed_most)
+        count = listed_most;
     need.bytes += hfi_judge_bytes(count) + hfi_pow_need(v->pow, HFI_POW_LIGHT);
+    if (v->strict)
+        need.bytes += listed_most * sizeof(listed);
     need.scratch = v->judge.plan.scratch;
     return need;
 }

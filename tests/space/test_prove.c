@@ -687,8 +687,8 @@ static void cancel_and_free_at_any_time(void **state)
     (void)state;
     record r;
     hf_error err;
-    record_find(&r, "b1");
-    hf_space_prove_opts o = light(64, 26, 30, no_work, 16);
+    record_find(&r, "c1");
+    hf_space_prove_opts o = light(64, 60, 70, no_work, 4);
     for (int i = 0; i < 60; i++) {
         hf_job *job = NULL;
         struct timespec wait = {.tv_nsec = i * 1000000};
@@ -783,8 +783,8 @@ static void every_allocation_fails(void **state)
     hf_error err;
     uint64_t refused = 0;
     bool hit = true;
-    record_find(&r, "b1");
-    hf_space_prove_opts o = light(32, 26, 30, no_work, 16);
+    record_find(&r, "c1");
+    hf_space_prove_opts o = light(16, 60, 60, no_work, 4);
     must_run(shared, &first, r.dir, r.challenge, &o, &wanted);
     for (uint64_t nth = 1; hit; nth++) {
         alloc_fail_start(nth);

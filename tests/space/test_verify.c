@@ -284,6 +284,9 @@ static void sizes_without_end(void **state)
     record_copy(&r, &good);
     r.proof.indices_bytes = SIZE_MAX;
     refused(&r, HF_SPACE_INVALID, "indices have 18446744073709551615", "47");
+    r.proof.indices_bytes = (size_t)1 << 40;
+    r.opts.strict = true;
+    refused(&r, HF_SPACE_INVALID, "indices have 1099511627776", "47");
 }
 
 /* N is cut to a power of two, as the network does it. */
