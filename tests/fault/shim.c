@@ -14,8 +14,8 @@
  * time, so the record is the order in which they happened.
  *
  * Record: lines "create NAME INODE", "write INODE OFFSET BYTES" followed by the
- * bytes, "truncate INODE LENGTH", "sync INODE", "syncdir", "rename OLD NEW",
- * "remove NAME". Names have no folder.
+ * bytes, "truncate INODE LENGTH", "sync INODE", "syncfail INODE", "syncdir",
+ * "rename OLD NEW", "remove NAME". Names have no folder.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -264,7 +264,12 @@ static int sync_any(int (*real)(int), int fd)
     const char *name = ours_fd(fd, path);
     if (name == NULL) {
         rc = real(fd);
-    } else if (!must_fail(SYNC)) {
+    } else if (must_fail(SYNC)) {
+        int code = errno;
+        if (name[0] != '\0')
+            record("syncfail %lu\n", inode(fd));
+        errno = code;
+    } else {
         die_if_due();
         rc = 0; /* nothing on this machine depends on it: only the record */
         if (name[0] == '\0')
