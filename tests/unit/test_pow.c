@@ -550,6 +550,17 @@ static void test_no_exec(void **state)
     in_child(body_no_exec_later);
 }
 
+/* Whatever this CPU has; run on emulated ones as well. */
+static void test_this_cpu(void **state)
+{
+    pow_host h;
+
+    (void)state;
+    pow_host_open(&h, 1, 0);
+    assert_int_equal(hash_works(&h, HFI_POW_LIGHT, false), 0);
+    pow_host_close(&h);
+}
+
 /* The CPU of the context counts, not what librandomx finds by itself. */
 static void test_no_features(void **state)
 {
@@ -713,7 +724,8 @@ static void test_alloc(void **state)
     }
 }
 
-int main(void)
+/* test_pow [NAME]: that test alone. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scale),
@@ -729,6 +741,7 @@ int main(void)
         cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_rounding_search),
         cmocka_unit_test(test_no_exec),
+        cmocka_unit_test(test_this_cpu),
         cmocka_unit_test(test_no_features),
         cmocka_unit_test(test_large_pages),
         cmocka_unit_test(test_small_budget),
@@ -736,5 +749,7 @@ int main(void)
         cmocka_unit_test(test_alloc),
     };
 
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
