@@ -18,7 +18,7 @@
 #include "context/context.h"
 #include "pow/pow.h"
 
-enum { WARM_MS = 100, TIMES_MS = 6 };
+enum { TIMES_MS = 6 };
 
 /* ---- the bare loop ------------------------------------------------------- */
 
@@ -193,6 +193,22 @@ static hf_status search_start(hf_context *ctx, hf_job **job, bool fast,
     return status;
 }
 
+/* Waits until the count moves, and says when: leaves add what they tried when
+ * they end, so a window begins and ends with one. False if the job ended. */
+static bool next_count(hf_job *job, const struct search *state, uint64_t *count,
+                       uint64_t *at_ns)
+{
+    hf_error err;
+    uint64_t before = *count;
+    while (hf_job_wait(job, 1, &err) == HF_E_BUSY) {
+        *count = atomic_load(&state->search.hashes);
+        *at_ns = hfi_now_ns();
+        if (*count != before)
+            return true;
+    }
+    return false;
+}
+
 /* Waits until hashing has begun, measures, cancels. */
 static hf_status library_rate(hf_context *ctx, bool fast, uint32_t ms,
                               double *rate, hf_error *err)
@@ -202,17 +218,12 @@ static hf_status library_rate(hf_context *ctx, bool fast, uint32_t ms,
     if (s != HF_OK)
         return s;
     const struct search *state = hfi_job_state(job, &search_class);
-    uint64_t begin = 0, before = 0;
-    while (begin == 0 && hf_job_wait(job, 5, err) == HF_E_BUSY) {
-        before = atomic_load(&state->search.hashes);
-        begin = before ? hfi_now_ns() : 0;
-    }
-    hfi_sleep_ms(WARM_MS);
-    before = atomic_load(&state->search.hashes);
-    begin = hfi_now_ns();
-    hfi_sleep_ms(ms);
-    uint64_t after = atomic_load(&state->search.hashes);
-    *rate = (double)(after - before) * 1e9 / (double)(hfi_now_ns() - begin);
+    uint64_t first = 0, last = 0, begin = 0, end = 0;
+    bool fine = next_count(job, state, &first, &begin);
+    last = first;
+    for (end = begin; fine && end - begin < (uint64_t)ms * 1000000;)
+        fine = next_count(job, state, &last, &end);
+    *rate = fine ? (double)(last - first) * 1e9 / (double)(end - begin) : 0;
     hf_job_cancel(job);
     s = hf_job_wait(job, UINT64_MAX, err);
     hf_job_free(job);
