@@ -313,7 +313,7 @@ static void shapes_are_measured_on_real_work(void **state)
             wipe_batches(&l);
         }
         double rate = hfi_labeler_cpu_rate(f.labeler, 5);
-        assert_true(rate > 1000 && rate < 1e9);
+        assert_true(rate > 10 && rate < 1e9);
         close_labeler(&f);
     }
 }
