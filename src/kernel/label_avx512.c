@@ -1,30 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Labels with AVX-512: 16 labels to a set, in columns.
+ * Labels with AVX-512: 16 labels to a set, in columns; four in rows.
  */
 #include "kernel/kernel_internal.h"
 
 #include <immintrin.h>
 
 typedef __m512i KV;
-#define KV_LANES 8
-#define KV_SET(x) _mm512_set1_epi64((long long)(x))
-#define KV_LOAD(p) _mm512_load_si512(p)
-#define KV_STORE(p, v) _mm512_store_si512(p, v)
-#define KV_XOR(a, b) _mm512_xor_si512(a, b)
+#define KV_LANES         8
+#define KV_SET(x)        _mm512_set1_epi64((long long)(x))
+#define KV_LOAD(p)       _mm512_load_si512(p)
+#define KV_STORE(p, v)   _mm512_store_si512(p, v)
+#define KV_XOR(a, b)     _mm512_xor_si512(a, b)
 #define KV_XOR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
-#define KV_CHI(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0xd2)
-#define KV_ROL(a, n) _mm512_rol_epi64(a, n)
-#define LABEL_LE64(x) (x)
+#define KV_CHI(a, b, c)  _mm512_ternarylogic_epi64(a, b, c, 0xd2)
+#define KV_ROL(a, n)     _mm512_rol_epi64(a, n)
+#define LABEL_LE64(x)    (x)
 
 #include "kernel/keccak.inc"
 #include "kernel/label_core.inc"
 
+typedef __m512i RV;
+#define RV_LANES        4
+#define RV_ADD(a, b)    _mm512_add_epi32(a, b)
+#define RV_XOR(a, b)    _mm512_xor_si512(a, b)
+#define RV_ROL(x, n)    _mm512_rol_epi32(x, n)
+#define RV_TURN(x, imm) _mm512_shuffle_epi32(x, (_MM_PERM_ENUM)(imm))
+
+static inline void rows_first(uint32_t first[4], RV x)
+{
+    first[0] = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(x));
+    first[1] = (uint32_t)_mm_cvtsi128_si32(_mm512_extracti32x4_epi32(x, 1));
+    first[2] = (uint32_t)_mm_cvtsi128_si32(_mm512_extracti32x4_epi32(x, 2));
+    first[3] = (uint32_t)_mm_cvtsi128_si32(_mm512_extracti32x4_epi32(x, 3));
+}
+
+static inline RV rows_load(const uint8_t *const row[4], size_t offset)
+{
+    RV x = _mm512_castsi128_si512(
+        _mm_load_si128((const __m128i *)(row[0] + offset)));
+    for (int l = 1; l < 4; ++l) {
+        const __m128i *from = (const __m128i *)(row[l] + offset);
+        x = _mm512_mask_broadcast_i32x4(x, (__mmask16)(0xf << 4 * l),
+                                        _mm_load_si128(from));
+    }
+    return x;
+}
+
+static inline void rows_store(uint8_t *to, RV x)
+{
+    _mm_store_si128((__m128i *)to, _mm512_castsi512_si128(x));
+    _mm_store_si128((__m128i *)(to + 128), _mm512_extracti32x4_epi32(x, 1));
+    _mm_store_si128((__m128i *)(to + 256), _mm512_extracti32x4_epi32(x, 2));
+    _mm_store_si128((__m128i *)(to + 384), _mm512_extracti32x4_epi32(x, 3));
+}
+
+#include "kernel/label_rows.inc"
+
 typedef __m512i CV;
-#define CV_LANES 16
-#define CV_XOR(a, b) _mm512_xor_si512(a, b)
+#define CV_LANES       16
+#define CV_XOR(a, b)   _mm512_xor_si512(a, b)
 #define CV_STORE(p, v) _mm512_store_si512(p, v)
-#define MAX_SETS 4
+#define MAX_SETS       4
 
 /* Transposes 16 x 16 words. */
 static inline void transpose(CV x[16])
@@ -154,6 +191,8 @@ static void run_woven(const hfi_label_req *reqs, size_t count, uint32_t log_n,
 }
 
 static const hfi_label_shape shapes[] = {
-    {16, run_columns}, {32, run_columns}, {48, run_woven}, {64, run_woven}};
+    {4, run_rows},   {16, run_columns}, {32, run_columns},
+    {48, run_woven}, {64, run_woven},
+};
 
-const hfi_label_kernel hfi_label_avx512 = {"avx512", shapes, 4, 3};
+const hfi_label_kernel hfi_label_avx512 = {"avx512", shapes, 5, 4};

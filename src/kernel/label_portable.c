@@ -9,15 +9,15 @@
 #include <string.h>
 
 typedef uint64_t KV;
-#define KV_LANES 1
-#define KV_SET(x) (x)
-#define KV_LOAD(p) (*(p))
-#define KV_STORE(p, v) (*(p) = (v))
-#define KV_XOR(a, b) ((a) ^ (b))
+#define KV_LANES         1
+#define KV_SET(x)        (x)
+#define KV_LOAD(p)       (*(p))
+#define KV_STORE(p, v)   (*(p) = (v))
+#define KV_XOR(a, b)     ((a) ^ (b))
 #define KV_XOR3(a, b, c) ((a) ^ (b) ^ (c))
-#define KV_CHI(a, b, c) ((a) ^ (~(b) & (c)))
-#define KV_ROL(a, n) ((a) << (n) | (a) >> (64 - (n)))
-#define LABEL_LE64(x) (little_endian(x))
+#define KV_CHI(a, b, c)  ((a) ^ (~(b) & (c)))
+#define KV_ROL(a, n)     ((a) << (n) | (a) >> (64 - (n)))
+#define LABEL_LE64(x)    (little_endian(x))
 
 /* The word whose bytes in memory are those of x, least significant first. */
 static inline uint64_t little_endian(uint64_t x)

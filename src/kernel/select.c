@@ -94,8 +94,7 @@ size_t hfi_label_scratch_bytes(const hfi_label_shape *shape, uint32_t log_n)
 }
 
 /* The best that runs, at most `limit` (NULL: no limit) and not `other`. */
-static const hfi_label_kernel *best_label(const hfi_cpu *cpu,
-                                          const char *limit,
+static const hfi_label_kernel *best_label(const hfi_cpu *cpu, const char *limit,
                                           const hfi_label_kernel *other)
 {
     const hfi_label_kernel *best = NULL;

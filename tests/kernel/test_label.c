@@ -79,9 +79,9 @@ static guarded guarded_new(size_t bytes, enum side side)
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(g.map, MAP_FAILED);
     g.data = side == GUARD_AFTER ? g.map + room - bytes : g.map + page;
-    assert_int_equal(mprotect(side == GUARD_AFTER ? g.map + room : g.map, page,
-                              PROT_NONE),
-                     0);
+    assert_int_equal(
+        mprotect(side == GUARD_AFTER ? g.map + room : g.map, page, PROT_NONE),
+        0);
     return g;
 }
 
@@ -213,8 +213,8 @@ static void ranges_in_shape(const subject *s)
 
     vectors_load(&v, "space/labels.json");
     assert_true(vectors_member(v.root, "ranges")->count > 0);
-    for (const hfi_json *r = vectors_member(v.root, "ranges")->child;
-         r != NULL; r = r->next)
+    for (const hfi_json *r = vectors_member(v.root, "ranges")->child; r != NULL;
+         r = r->next)
         check_range(s, r);
     vectors_free(&v);
 }
@@ -408,8 +408,8 @@ static const struct {
 } machines[] = {
     {"portable", 0},
     {"sse2", HFI_CPU_SSE2},
-    {"avx2", HFI_CPU_SSE2 | HFI_CPU_SSSE3 | HFI_CPU_SSE41 | HFI_CPU_AVX |
-                 HFI_CPU_AVX2},
+    {"avx2",
+     HFI_CPU_SSE2 | HFI_CPU_SSSE3 | HFI_CPU_SSE41 | HFI_CPU_AVX | HFI_CPU_AVX2},
     {"avx512", HFI_CPU_SSE2 | HFI_CPU_SSSE3 | HFI_CPU_SSE41 | HFI_CPU_AVX |
                    HFI_CPU_AVX2 | HFI_CPU_AVX512},
 };
