@@ -12,7 +12,8 @@
  * next leaf border.
  *
  * Lock order: hfi_sched.lock, then the event or the log ring. No lock is held
- * while a step, a leaf, the wake function or the sink runs.
+ * while a step, a leaf, the wake function or the sink runs. Most functions here
+ * may end in the `destroy` of some job: call them without a lock that one takes.
  */
 #ifndef HFI_SCHED_SCHED_H
 #define HFI_SCHED_SCHED_H
