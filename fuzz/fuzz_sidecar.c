@@ -55,8 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (size > 0)
         memcpy(text, data, size);
-    hf_status status =
-        hfi_sidecar_parse(&s, &env, "input", text, size, &err);
+    hf_status status = hfi_sidecar_parse(&s, &env, "input", text, size, &err);
     free(text);
     if (status == HF_OK) {
         check_sidecar(&s);

@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-#define BATCHES 3u
-#define BATCH_NS UINT64_C(50000000)
+#define BATCHES    3u
+#define BATCH_NS   UINT64_C(50000000)
 #define WARM_UP_NS UINT64_C(500000000)
-#define MAX_BATCH UINT32_C(65536)
+#define MAX_BATCH  UINT32_C(65536)
 #define DEFAULT_MS 2000u
-#define MAX_MS 3600000u
+#define MAX_MS     3600000u
 
 typedef struct bench_run {
     hfi_env env;
@@ -60,8 +60,8 @@ static hf_status open_batches(bench_run *r, hf_error *err)
         b->labels = hfi_calloc(&r->env, MAX_BATCH, HFI_LABEL_BYTES);
         if (b->labels == NULL)
             return hfi_error(err, HF_E_MEMORY, "no memory for labels");
-        hf_status s =
-            r->labeler->ops->batch_init(r->labeler, b, MAX_BATCH, err);
+        hf_status s = r->labeler->ops->batch_init(r->labeler, b, MAX_BATCH,
+                                                  err);
         if (s != HF_OK)
             return s;
     }
@@ -116,12 +116,11 @@ static void fill_outcome(bench_run *r)
     const hfi_label_kernel *k = r->kernels.label;
     o->workers = r->workers;
     o->kernel = k->name;
-    o->labels_in_flight =
-        hfi_labeler_cpu_lanes(r->labeler, r->label_run.log_n);
+    o->labels_in_flight = hfi_labeler_cpu_lanes(r->labeler, r->label_run.log_n);
     for (uint32_t i = 0; i < k->shape_count; i++)
         if (k->shapes[i].lanes == o->labels_in_flight)
-            o->scratch_bytes =
-                hfi_label_scratch_bytes(&k->shapes[i], r->label_run.log_n);
+            o->scratch_bytes = hfi_label_scratch_bytes(&k->shapes[i],
+                                                       r->label_run.log_n);
     if (r->end_ns > r->begin_ns)
         o->labels_per_second = (double)r->labels * 1e9 /
                                (double)(r->end_ns - r->begin_ns);
@@ -174,8 +173,8 @@ static const hfi_job_class bench_class = {
     .name = "measuring", .step = bench_step, .destroy = bench_destroy};
 
 static hf_status check_bench_call(hf_context *ctx, hf_job **job,
-                                  const hf_space_bench_opts *o,
-                                  uint32_t *log_n, hf_error *err)
+                                  const hf_space_bench_opts *o, uint32_t *log_n,
+                                  hf_error *err)
 {
     hf_status s = hfi_context_check(ctx, err);
     if (s != HF_OK)
@@ -213,9 +212,9 @@ hf_status hf_space_bench_start(hf_context *ctx, hf_job **job,
     r->labeler = hfi_context_cpu_labeler(ctx);
     r->workers = hfi_sched_workers(sched);
     r->label_run.log_n = log_n;
-    r->duration_ns =
-        (uint64_t)(o->duration_ms != 0 ? o->duration_ms : DEFAULT_MS) *
-        1000000u;
+    r->duration_ns = (uint64_t)(o->duration_ms != 0 ? o->duration_ms
+                                                    : DEFAULT_MS) *
+                     1000000u;
     hfi_job_need need = {
         .bytes = sizeof *r + BATCHES * MAX_BATCH * HFI_LABEL_BYTES,
         .scratch = hfi_labeler_cpu_scratch(&r->kernels, log_n)};

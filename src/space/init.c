@@ -12,11 +12,11 @@
 
 #include <string.h>
 
-#define BATCH_NS UINT64_C(500000000) /* of work in a batch */
-#define RATE_NS UINT64_C(100000000)  /* the rate is taken over so long */
+#define BATCH_NS     UINT64_C(500000000) /* of work in a batch */
+#define RATE_NS      UINT64_C(100000000) /* the rate is taken over so long */
 #define MAX_ATTEMPTS 2u
 
-/* ---- the ring ------------------------------------------------------------------ */
+/* ---- the ring ----------------------------------------------------------- */
 
 static hfi_init_batch *at(hfi_init_run *r, uint64_t number)
 {
@@ -31,7 +31,7 @@ static uint64_t splitmix(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* ---- what comes next -------------------------------------------------------------- */
+/* ---- what comes next ---------------------------------------------------- */
 
 static uint64_t stored_labels(const hfi_init_run *r, uint32_t file)
 {
@@ -63,8 +63,7 @@ static bool next_labels(hfi_init_run *r, uint32_t max, uint64_t *first,
     *first = hfi_layout_file_first(l, r->next_file) + r->next_label;
     *count = 0;
     do {
-        uint64_t left =
-            hfi_layout_file_labels(l, r->next_file) - r->next_label;
+        uint64_t left = hfi_layout_file_labels(l, r->next_file) - r->next_label;
         uint64_t take = left < max - *count ? left : max - *count;
         *count += (uint32_t)take;
         r->next_label += take;
@@ -87,7 +86,7 @@ static bool next_beyond(hfi_init_run *r, uint32_t max, uint64_t *first,
     return *count > 0;
 }
 
-/* ---- how large a batch is --------------------------------------------------------- */
+/* ---- how large a batch is ----------------------------------------------- */
 
 static void note_rate(hfi_init_run *r, uint32_t labels)
 {
@@ -95,8 +94,8 @@ static void note_rate(hfi_init_run *r, uint32_t labels)
     r->rate_labels += labels;
     if (now - r->rate_from_ns < RATE_NS)
         return;
-    double rate =
-        (double)r->rate_labels * 1e9 / (double)(now - r->rate_from_ns);
+    double rate = (double)r->rate_labels * 1e9 /
+                  (double)(now - r->rate_from_ns);
     r->rate = r->rate > 0 ? (r->rate + rate) / 2 : rate;
     r->rate_from_ns = now;
     r->rate_labels = 0;
@@ -127,7 +126,7 @@ static uint32_t first_size(const hfi_init_run *r)
     return size > 4096 ? 4096 : size < 1 ? 1 : (uint32_t)size;
 }
 
-/* ---- sampling --------------------------------------------------------------------- */
+/* ---- sampling ----------------------------------------------------------- */
 
 /* The last label, one at random, and the lowest if it may become the nonce. */
 static void choose_samples(hfi_init_run *r, hfi_init_batch *b)
@@ -136,16 +135,17 @@ static void choose_samples(hfi_init_run *r, hfi_init_batch *b)
     b->sample[0] = b->b.count - 1;
     b->sample[1] = splitmix(&r->random) % b->b.count;
     b->sample_count = 2;
-    b->sample_min = lowest < b->b.count && hfi_nonce_may_beat(&r->best, b->b.min);
+    b->sample_min = lowest < b->b.count &&
+                    hfi_nonce_may_beat(&r->best, b->b.min);
     if (b->sample_min)
         b->sample[b->sample_count++] = lowest;
 }
 
 static bool check_samples(hfi_leaf *leaf, hfi_worker *worker)
 {
-    hfi_init_batch *b =
-        (hfi_init_batch *)(void *)((char *)leaf -
-                                   offsetof(hfi_init_batch, check));
+    hfi_init_batch *b = (hfi_init_batch *)(void *)((char *)leaf -
+                                                   offsetof(hfi_init_batch,
+                                                            check));
     const hfi_init_run *r = b->run;
     uint32_t i = --b->sample_count; /* one a turn: a label may take long */
     uint8_t out[32];
@@ -176,8 +176,7 @@ static void compute(hfi_init_run *r, hfi_init_batch *b)
     r->labeler->ops->submit(r->labeler, &b->b, r->job);
 }
 
-static hf_status wrong_batch(hfi_init_run *r, hfi_init_batch *b,
-                             hf_error *err)
+static hf_status wrong_batch(hfi_init_run *r, hfi_init_batch *b, hf_error *err)
 {
     const hfi_provider *p = &r->labeler->provider;
     char hex[2][2 * HFI_LABEL_BYTES + 1];
@@ -197,7 +196,7 @@ static hf_status wrong_batch(hfi_init_run *r, hfi_init_batch *b,
     return HF_OK;
 }
 
-/* ---- batches move on ---------------------------------------------------------------- */
+/* ---- batches move on ---------------------------------------------------- */
 
 static hf_status computed(hfi_init_run *r, hfi_init_batch *b, hf_error *err)
 {
@@ -285,7 +284,7 @@ static hf_status issue_batches(hfi_init_run *r, hf_error *err)
     return HF_OK;
 }
 
-/* ---- labels into files ----------------------------------------------------------------- */
+/* ---- labels into files -------------------------------------------------- */
 
 static void submit_checkpoint(hfi_init_run *r);
 
@@ -345,7 +344,7 @@ static void start_write(hfi_init_run *r)
         submit_checkpoint(r);
 }
 
-/* ---- checkpoints ------------------------------------------------------------------------- */
+/* ---- checkpoints -------------------------------------------------------- */
 
 /* With the writer at rest. */
 static void snapshot(hfi_init_run *r)
@@ -405,7 +404,7 @@ static hf_status care_for_checkpoints(hfi_init_run *r, hf_error *err)
     return HF_OK;
 }
 
-/* ---- phases -------------------------------------------------------------------------------- */
+/* ---- phases ------------------------------------------------------------- */
 
 static bool whole_range(const hfi_init_run *r)
 {
@@ -448,9 +447,8 @@ static hf_status start_nonce(hfi_init_run *r, hf_error *err)
     if (!m->has_nonce || m->has_nonce_value ||
         r->plan.labels_stored == r->plan.end_label - r->plan.first_label)
         return HF_OK;
-    hf_status s = hfi_label_one(r->kernels.label_check,
-                                r->label_run.commitment, m->nonce,
-                                r->plan.log_n, out, err);
+    hf_status s = hfi_label_one(r->kernels.label_check, r->label_run.commitment,
+                                m->nonce, r->plan.log_n, out, err);
     if (s == HF_OK)
         memcpy(r->best.value, out, sizeof r->best.value);
     return s;
@@ -468,8 +466,7 @@ static hf_status set_up(hfi_init_run *r, hf_error *err)
 
 static hf_status open_set(hfi_init_run *r, hf_error *err)
 {
-    hf_status s =
-        hfi_init_plan_make(&r->plan, &r->host, r->dir, &r->want, err);
+    hf_status s = hfi_init_plan_make(&r->plan, &r->host, r->dir, &r->want, err);
     if (s != HF_OK)
         return s;
     r->planned = true;
@@ -521,9 +518,8 @@ static void begin_labels(hfi_init_run *r)
     r->next_label = 0;
     r->done_label = r->plan.end_label;
     if (find_missing(r))
-        r->done_label =
-            hfi_layout_file_first(&r->plan.layout, r->next_file) +
-            r->next_label;
+        r->done_label = hfi_layout_file_first(&r->plan.layout, r->next_file) +
+                        r->next_label;
     hfi_job_phase(r->job, "labels", "labels", r->labels_found, total);
     r->labels_begin_ns = r->labels_end_ns = r->last_point_ns = hfi_now_ns();
     begin_ring(r);
@@ -582,15 +578,13 @@ static hf_status find_in_batch(hfi_init_run *r, hfi_init_batch *b,
     return s;
 }
 
-static hf_status search_batch(hfi_init_run *r, hfi_init_batch *b,
-                              hf_error *err)
+static hf_status search_batch(hfi_init_run *r, hfi_init_batch *b, hf_error *err)
 {
     hf_status s = b->sample_min ? find_in_batch(r, b, err) : HF_OK;
     if (s != HF_OK)
         return s;
     r->found_beyond = r->best.known;
-    r->position =
-        r->best.known ? r->best.index : b->b.first + b->b.count;
+    r->position = r->best.known ? r->best.index : b->b.first + b->b.count;
     r->labels_beyond += b->b.count;
     b->state = HFI_BATCH_FREE;
     r->head++;
@@ -620,7 +614,7 @@ static hf_status search_beyond(hfi_init_run *r, hf_error *err)
     return s;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------ */
 
 static bool at_rest(hfi_init_run *r)
 {
@@ -730,7 +724,7 @@ static hfi_step init_step(hf_job *job, void *state)
     return r->phase == HFI_INIT_END ? end_job(r) : HFI_STEP_WAIT;
 }
 
-/* ---- the public calls --------------------------------------------------------------------------- */
+/* ---- the public calls --------------------------------------------------- */
 
 static void init_destroy(void *state)
 {
@@ -931,8 +925,7 @@ hf_status hf_space_init_result(const hf_job *job, hf_space_init_outcome *out,
                                    .bytes_torn = r->bytes_torn};
     out->meta.size = sizeof out->meta;
     if (r->labels_end_ns > r->labels_begin_ns)
-        out->labels_per_second =
-            (double)r->labels_written /
-            seconds(r->labels_end_ns - r->labels_begin_ns);
+        out->labels_per_second = (double)r->labels_written /
+                                 seconds(r->labels_end_ns - r->labels_begin_ns);
     return HF_OK;
 }

@@ -12,12 +12,12 @@
 
 #include "space/space.h"
 
-#define HFI_INIT_WINDOW 6u    /* batches there are */
-#define HFI_INIT_COMPUTING 3u /* of these, at the labeler at once */
-#define HFI_INIT_SLOTS 16u    /* files open between two checkpoints */
+#define HFI_INIT_WINDOW    6u  /* batches there are */
+#define HFI_INIT_COMPUTING 3u  /* of these, at the labeler at once */
+#define HFI_INIT_SLOTS     16u /* files open between two checkpoints */
 #define HFI_INIT_MAX_BATCH (UINT32_C(1) << 19)
 
-/* ---- init_plan.c ---------------------------------------------------------- */
+/* ---- init_plan.c -------------------------------------------------------- */
 
 /* The options, copied. */
 typedef struct hfi_init_want {
@@ -76,7 +76,7 @@ void hfi_init_memory(hfi_job_need *need, uint32_t *max_batch,
 /* Whether `label` is in a pending range of the sidecar. */
 bool hfi_ranges_hold(const hfi_label_ranges *r, uint64_t label);
 
-/* ---- the best label so far (nonce.c) ---------------------------------------- */
+/* ---- the best label so far (nonce.c) ------------------------------------ */
 
 /*
  * The VRF nonce: index of the lowest label, by its first 16 bytes, of those
@@ -98,7 +98,7 @@ bool hfi_nonce_may_beat(const hfi_nonce_best *b,
 /* Takes a label if its 32 bytes are better. */
 void hfi_nonce_take(hfi_nonce_best *b, uint64_t index, const uint8_t out32[32]);
 
-/* ---- a run --------------------------------------------------------------- */
+/* ---- a run -------------------------------------------------------------- */
 
 /* A data file that has been written to since the last checkpoint. */
 typedef struct hfi_init_file {
@@ -148,13 +148,13 @@ typedef struct hfi_checkpoint {
     uint32_t slot_end;
     uint32_t slot_keep; /* slots from here on stay open */
     uint64_t slot_bytes[HFI_INIT_SLOTS];
-    uint64_t done_label;     /* labels of the range below it are in files */
-    bool all_done;           /* nothing of the range is left pending */
+    uint64_t done_label; /* labels of the range below it are in files */
+    bool all_done;       /* nothing of the range is left pending */
     hfi_nonce_best best;
-    bool beyond;             /* the nonce lies beyond the data */
+    bool beyond; /* the nonce lies beyond the data */
     bool has_position;
     uint64_t position;
-    hf_space_meta meta;      /* as stored then */
+    hf_space_meta meta; /* as stored then */
     hf_status status;
     bool sync_failed;
     hf_error error;
@@ -184,7 +184,7 @@ typedef struct hfi_checker {
     hfi_loop loop;
     bool running; /* the loop has been started */
     bool lacks_memory;
-    bool pending; /* the segment was pending: nonce search as well */
+    bool pending;  /* the segment was pending: nonce search as well */
     bool unsynced; /* pending labels of this file were found right */
     bool tail_done;
     hfi_check_state state;
@@ -281,7 +281,7 @@ struct hfi_init_run {
     uint64_t labels_end_ns;
 };
 
-/* ---- init_check.c ---------------------------------------------------------- */
+/* ---- init_check.c ------------------------------------------------------- */
 
 hf_status hfi_check_begin(hfi_init_run *r, hf_error *err);
 /* Ends with the loop started, or with *done once all is checked and cut. */
@@ -291,7 +291,7 @@ void hfi_check_end(hfi_init_run *r);
 bool hfi_check_label(const hfi_label_kernel *kernel, const hfi_label_run *run,
                      uint64_t index, uint8_t out32[32], hfi_worker *worker);
 
-/* ---- init_files.c ----------------------------------------------------------- */
+/* ---- init_files.c ------------------------------------------------------- */
 
 /* Under the folder's lock: claims the range, saves metadata and sidecar. */
 hf_status hfi_files_claim(hfi_init_run *r, hf_error *err);

@@ -20,10 +20,10 @@
 #include <string.h>
 
 #define SECTOR_LABELS 32u /* 512 bytes */
-#define BLOCK_LABELS UINT64_C(65536)
-#define MAX_POINTS (BLOCK_LABELS / SECTOR_LABELS + 1)
+#define BLOCK_LABELS  UINT64_C(65536)
+#define MAX_POINTS    (BLOCK_LABELS / SECTOR_LABELS + 1)
 
-/* ---- recomputing points ----------------------------------------------------- */
+/* ---- recomputing points ------------------------------------------------- */
 
 bool hfi_check_label(const hfi_label_kernel *kernel, const hfi_label_run *run,
                      uint64_t index, uint8_t out32[32], hfi_worker *worker)
@@ -64,9 +64,9 @@ static void note_wrong(hfi_checker *c, uint64_t position)
 static void check_points(hfi_loop *loop, uint64_t begin, uint64_t end,
                          hfi_worker *worker)
 {
-    hfi_init_run *r =
-        (hfi_init_run *)(void *)((char *)loop -
-                                 offsetof(hfi_init_run, check.loop));
+    hfi_init_run *r = (hfi_init_run *)(void *)((char *)loop -
+                                               offsetof(hfi_init_run,
+                                                        check.loop));
     hfi_checker *c = &r->check;
     const hfi_label_shape *shape = &r->kernels.label->shapes[c->shape];
     hfi_label_req reqs[MAX_LANES];
@@ -147,7 +147,7 @@ static hf_status probe(hfi_init_run *r, hf_error *err)
     return HF_OK;
 }
 
-/* ---- one file ----------------------------------------------------------------- */
+/* ---- one file ----------------------------------------------------------- */
 
 static uint64_t stored_labels(const hfi_init_run *r, uint32_t file)
 {
@@ -263,7 +263,7 @@ static hf_status next_in_file(hfi_init_run *r, hf_error *err)
     return finish_file(r, c->stored, err);
 }
 
-/* ---- what the loop found --------------------------------------------------------- */
+/* ---- what the loop found ------------------------------------------------ */
 
 /*
  * Looks for the nonce among the labels of the block below `end`. A candidate is
@@ -274,14 +274,14 @@ static hf_status search_block(hfi_init_run *r, uint64_t *end, hf_error *err)
     hfi_checker *c = &r->check;
     uint64_t first = hfi_layout_file_first(&r->plan.layout, c->file);
     for (uint64_t at = c->block_first; at < *end; at++) {
-        const uint8_t *label =
-            c->block + HFI_LABEL_BYTES * (at - c->block_first);
+        const uint8_t *label = c->block +
+                               HFI_LABEL_BYTES * (at - c->block_first);
         uint8_t out[32];
         if (!hfi_nonce_may_beat(&r->best, label))
             continue;
-        hf_status s =
-            hfi_label_one(r->kernels.label_check, r->label_run.commitment,
-                          first + at, r->plan.log_n, out, err);
+        hf_status s = hfi_label_one(r->kernels.label_check,
+                                    r->label_run.commitment, first + at,
+                                    r->plan.log_n, out, err);
         if (s != HF_OK)
             return s;
         if (memcmp(out, label, HFI_LABEL_BYTES) != 0) {
@@ -323,9 +323,8 @@ static hf_status foreign(hfi_init_run *r, hf_error *err)
     uint64_t index = hfi_layout_file_first(&r->plan.layout, c->file);
     uint8_t label[32];
     char hex[2][2 * HFI_LABEL_BYTES + 1];
-    hf_status s =
-        hfi_label_one(r->kernels.label_check, r->label_run.commitment, index,
-                      r->plan.log_n, label, err);
+    hf_status s = hfi_label_one(r->kernels.label_check, r->label_run.commitment,
+                                index, r->plan.log_n, label, err);
     if (s != HF_OK)
         return s;
     hfi_hex_encode(hex[0], c->block, HFI_LABEL_BYTES);
@@ -362,7 +361,7 @@ static hf_status probed(hfi_init_run *r, hf_error *err)
     return probe(r, err);
 }
 
-/* ---- the door ---------------------------------------------------------------------- */
+/* ---- the door ----------------------------------------------------------- */
 
 hf_status hfi_check_begin(hfi_init_run *r, hf_error *err)
 {

@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define DIR_LOCK_MS 10000u
+#define DIR_LOCK_MS  10000u
 #define SPACE_MARGIN UINT64_C(65536) /* for metadata and sidecar */
 
-/* ---- locks ------------------------------------------------------------------ */
+/* ---- locks -------------------------------------------------------------- */
 
 /* A file system without locks is told of once, and gone on with. */
 static hf_status without_locks(hfi_init_run *r, hf_status s)
@@ -80,7 +80,7 @@ static hf_status open_locked(hfi_init_run *r, uint32_t number, hfi_file *f,
     return s;
 }
 
-/* ---- the claim --------------------------------------------------------------- */
+/* ---- the claim ---------------------------------------------------------- */
 
 static uint64_t stored_labels(const hfi_init_run *r, uint32_t file)
 {
@@ -95,8 +95,8 @@ static uint64_t missing_labels(const hfi_init_run *r, uint32_t file)
 
 static hf_status check_space(const hfi_init_run *r, hf_error *err)
 {
-    uint64_t labels =
-        r->plan.end_label - r->plan.first_label - r->plan.labels_stored;
+    uint64_t labels = r->plan.end_label - r->plan.first_label -
+                      r->plan.labels_stored;
     uint64_t bytes = labels * HFI_LABEL_BYTES + SPACE_MARGIN;
     if (labels == 0 || bytes <= r->plan.bytes_free)
         return HF_OK;
@@ -132,8 +132,8 @@ static hf_status add_missing(hfi_init_run *r, hfi_label_ranges *pending,
 {
     const hfi_layout *l = &r->plan.layout;
     hf_status s = HF_OK;
-    for (uint32_t i = r->plan.first_file;
-         i <= r->plan.last_file && s == HF_OK; i++) {
+    for (uint32_t i = r->plan.first_file; i <= r->plan.last_file && s == HF_OK;
+         i++) {
         uint64_t first = hfi_layout_file_first(l, i);
         s = hfi_ranges_add(pending, &r->env, first + stored_labels(r, i),
                            first + hfi_layout_file_labels(l, i), err);
@@ -246,7 +246,7 @@ hf_status hfi_files_claim(hfi_init_run *r, hf_error *err)
     return s;
 }
 
-/* ---- cutting -------------------------------------------------------------------- */
+/* ---- cutting ------------------------------------------------------------ */
 
 hf_status hfi_files_cut(hfi_init_run *r, uint32_t file, uint64_t labels,
                         hf_error *err)
@@ -278,7 +278,7 @@ hf_status hfi_files_cut(hfi_init_run *r, uint32_t file, uint64_t labels,
     return HF_OK;
 }
 
-/* ---- writing ---------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
 static hfi_init_file *slot(hfi_init_run *r, uint32_t number)
 {
@@ -301,8 +301,8 @@ static hf_status check_length(const hfi_init_run *r, hfi_init_file *f,
                      (unsigned long long)known);
 }
 
-static hf_status open_slot(hfi_init_run *r, uint32_t number,
-                           hfi_init_file *f, hf_error *err)
+static hf_status open_slot(hfi_init_run *r, uint32_t number, hfi_init_file *f,
+                           hf_error *err)
 {
     hfi_claim *c = &r->claim;
     hfi_init_file n = {.number = number,
@@ -383,7 +383,7 @@ bool hfi_files_write(hfi_leaf *leaf, hfi_worker *worker)
     return false;
 }
 
-/* ---- checkpoints -------------------------------------------------------------------- */
+/* ---- checkpoints -------------------------------------------------------- */
 
 static hf_status sync_files(hfi_init_run *r, hfi_checkpoint *p, hf_error *err)
 {
@@ -408,8 +408,7 @@ static bool same_set(const hf_space_meta *a, const hf_space_meta *b)
     return memcmp(a->node_id, b->node_id, 32) == 0 &&
            memcmp(a->commitment_atx_id, b->commitment_atx_id, 32) == 0 &&
            a->labels_per_unit == b->labels_per_unit &&
-           a->num_units == b->num_units &&
-           a->max_file_size == b->max_file_size;
+           a->num_units == b->num_units && a->max_file_size == b->max_file_size;
 }
 
 /* Whether our nonce goes into these metadata. */
@@ -474,8 +473,7 @@ static hf_status save_sidecar(hfi_init_run *r, const hfi_checkpoint *p,
     return status;
 }
 
-static hf_status save_records(hfi_init_run *r, hfi_checkpoint *p,
-                              hf_error *err)
+static hf_status save_records(hfi_init_run *r, hfi_checkpoint *p, hf_error *err)
 {
     hfi_file lock = HFI_FILE_CLOSED;
     hf_status s = lock_dir(r, &lock, err);
@@ -516,8 +514,8 @@ hf_status hfi_files_settle(hfi_init_run *r, hf_error *err)
     }
     for (; r->slot_begin != p->slot_keep; r->slot_begin++) {
         hfi_init_file *f = slot(r, r->slot_begin);
-        hf_status closed =
-            hfi_file_close(&f->file, f->path, s == HF_OK ? err : NULL);
+        hf_status closed = hfi_file_close(&f->file, f->path,
+                                          s == HF_OK ? err : NULL);
         s = s == HF_OK ? closed : s;
         wipe_slot(r, f);
     }

@@ -12,14 +12,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define DEFAULT_LABELS_PER_UNIT (UINT64_C(1) << 32)
-#define DEFAULT_FILE_SIZE (UINT64_C(1) << 32)
-#define DEFAULT_N UINT64_C(8192)
+#define DEFAULT_LABELS_PER_UNIT  (UINT64_C(1) << 32)
+#define DEFAULT_FILE_SIZE        (UINT64_C(1) << 32)
+#define DEFAULT_N                UINT64_C(8192)
 #define DEFAULT_CHECKPOINT_BYTES (UINT64_C(1) << 30)
-#define DEFAULT_CHECKPOINT_MS 60000u
-#define FIXED_BYTES (UINT64_C(2) << 20) /* check buffers, state, paths */
+#define DEFAULT_CHECKPOINT_MS    60000u
+#define FIXED_BYTES              (UINT64_C(2) << 20) /* buffers, state */
 
-/* ---- options --------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 static hf_status check_numbers(const hf_space_init_opts *o, hf_error *err)
 {
@@ -77,8 +77,8 @@ hf_status hfi_init_want_copy(hfi_init_want *w, const hf_space_init_opts *o,
         s = check_set(o, err);
     if (s != HF_OK)
         return s;
-    uint32_t ms =
-        o->checkpoint_ms != 0 ? o->checkpoint_ms : DEFAULT_CHECKPOINT_MS;
+    uint32_t ms = o->checkpoint_ms != 0 ? o->checkpoint_ms
+                                        : DEFAULT_CHECKPOINT_MS;
     *w = (hfi_init_want){.has_node_id = o->node_id != NULL,
                          .has_commitment_atx_id = o->commitment_atx_id != NULL,
                          .no_nonce_search = o->no_nonce_search,
@@ -101,7 +101,7 @@ hf_status hfi_init_want_copy(hfi_init_want *w, const hf_space_init_opts *o,
     return HF_OK;
 }
 
-/* ---- the set: what the folder says, what is wanted --------------------------- */
+/* ---- the set: what the folder says, what is wanted ---------------------- */
 
 static hf_status new_meta(hf_space_meta *m, const hfi_init_want *w,
                           const char *dir, hf_error *err)
@@ -115,14 +115,13 @@ static hf_status new_meta(hf_space_meta *m, const hfi_init_want *w,
                          "there is no data set in %.120s yet: for a new one "
                          "give its %s",
                          dir, missing);
-    *m = (hf_space_meta){.size = sizeof *m,
-                         .num_units = w->num_units,
-                         .labels_per_unit = w->labels_per_unit != 0
-                                                ? w->labels_per_unit
-                                                : DEFAULT_LABELS_PER_UNIT,
-                         .max_file_size = w->max_file_size != 0
-                                              ? w->max_file_size
-                                              : DEFAULT_FILE_SIZE};
+    *m = (hf_space_meta){
+        .size = sizeof *m,
+        .num_units = w->num_units,
+        .labels_per_unit = w->labels_per_unit != 0 ? w->labels_per_unit
+                                                   : DEFAULT_LABELS_PER_UNIT,
+        .max_file_size = w->max_file_size != 0 ? w->max_file_size
+                                               : DEFAULT_FILE_SIZE};
     memcpy(m->node_id, w->node_id, sizeof m->node_id);
     memcpy(m->commitment_atx_id, w->commitment_atx_id,
            sizeof m->commitment_atx_id);
@@ -189,7 +188,7 @@ static hf_status compare_set(const hf_space_meta *m, const hfi_init_want *w,
                : HF_OK;
 }
 
-/* ---- the files ---------------------------------------------------------------- */
+/* ---- the files ---------------------------------------------------------- */
 
 static hf_status check_no_metadata(const hfi_init_plan *p, const char *dir,
                                    hf_error *err)
@@ -256,7 +255,7 @@ static hf_status count_stored(hfi_init_plan *p, hf_error *err)
     return HF_OK;
 }
 
-/* ---- N, and the first label there is ------------------------------------------- */
+/* ---- N, and the first label there is ------------------------------------ */
 
 bool hfi_ranges_hold(const hfi_label_ranges *r, uint64_t label)
 {
@@ -334,7 +333,7 @@ static hf_status check_first_label(const hfi_init_plan *p,
     return s == HF_OK ? compare_label(p, host, i, label, err) : s;
 }
 
-/* ---- memory and space ------------------------------------------------------------ */
+/* ---- memory and space --------------------------------------------------- */
 
 /*
  * A batch is about half a second of work. 2^14 labels are more than a core
@@ -389,7 +388,7 @@ static hf_status free_space(uint64_t *bytes, const hfi_env *env,
     return s;
 }
 
-/* ---- the plan ---------------------------------------------------------------------- */
+/* ---- the plan ----------------------------------------------------------- */
 
 static hf_status look_for_set(hfi_init_plan *p, const hfi_env *env,
                               const char *dir, hf_error *err)
@@ -427,8 +426,7 @@ static hf_status look(hfi_init_plan *p, const hfi_env *env, const char *dir,
         s = hfi_sidecar_load(&p->sidecar, env, dir, err);
     if (s != HF_OK || kind == HFI_PATH_DIR)
         return s;
-    p->files.file =
-        hfi_calloc(env, p->layout.files, sizeof *p->files.file);
+    p->files.file = hfi_calloc(env, p->layout.files, sizeof *p->files.file);
     if (p->files.file == NULL)
         return hfi_error(err, HF_E_MEMORY, "no memory for a list of %u files",
                          p->layout.files);

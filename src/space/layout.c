@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-#define MIN_FILE_BYTES UINT64_C(1024)
-#define MAX_LABELS (UINT64_C(1) << 59)
-#define MAX_FILES (UINT64_C(1) << 24)
+#define MIN_FILE_BYTES    UINT64_C(1024)
+#define MAX_LABELS        (UINT64_C(1) << 59)
+#define MAX_FILES         (UINT64_C(1) << 24)
 #define MAX_NETWORK_BYTES ((size_t)1 << 16)
 
-/* ---- layout -------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------- */
 
 hf_status hfi_layout_of(hfi_layout *out, const hf_space_meta *meta,
                         bool for_file, hf_error *err)
@@ -35,22 +35,20 @@ hf_status hfi_layout_of(hfi_layout *out, const hf_space_meta *meta,
                          (unsigned long long)meta->labels_per_unit);
     if (meta->max_file_size < MIN_FILE_BYTES ||
         meta->max_file_size > (uint64_t)INT64_MAX)
-        return hfi_error(err, bad,
-                         "largest file size is %llu: give %llu to %lld bytes",
-                         (unsigned long long)meta->max_file_size,
-                         (unsigned long long)MIN_FILE_BYTES,
-                         (long long)INT64_MAX);
+        return hfi_error(
+            err, bad, "largest file size is %llu: give %llu to %lld bytes",
+            (unsigned long long)meta->max_file_size,
+            (unsigned long long)MIN_FILE_BYTES, (long long)INT64_MAX);
     uint64_t total = units * meta->labels_per_unit;
     uint64_t per_file = meta->max_file_size / HFI_LABEL_BYTES;
     uint64_t files = (total - 1) / per_file + 1;
     if (files > MAX_FILES)
-        return hfi_error(err, bad,
-                         "%llu labels in files of %llu bytes need %llu files, "
-                         "more than %llu: give a larger file size",
-                         (unsigned long long)total,
-                         (unsigned long long)meta->max_file_size,
-                         (unsigned long long)files,
-                         (unsigned long long)MAX_FILES);
+        return hfi_error(
+            err, bad,
+            "%llu labels in files of %llu bytes need %llu files, "
+            "more than %llu: give a larger file size",
+            (unsigned long long)total, (unsigned long long)meta->max_file_size,
+            (unsigned long long)files, (unsigned long long)MAX_FILES);
     *out = (hfi_layout){.labels_total = total,
                         .labels_per_file = per_file,
                         .files = (uint32_t)files};
@@ -75,13 +73,12 @@ char *hfi_space_file_path(const hfi_env *env, const char *dir, uint32_t file)
     hfi_text name;
     hfi_text_init(&name, env);
     hfi_text_addf(&name, "postdata_%u.bin", file);
-    char *path =
-        name.failed ? NULL : hfi_path_join(env, dir, name.data);
+    char *path = name.failed ? NULL : hfi_path_join(env, dir, name.data);
     hfi_text_free(&name);
     return path;
 }
 
-/* ---- what lies in a folder ------------------------------------------------ */
+/* ---- what lies in a folder ---------------------------------------------- */
 
 /*
  * The number in "postdata_<number>.bin" as the present tools write it: decimal
@@ -180,7 +177,7 @@ void hfi_space_files_wipe(hfi_space_files *f, const hfi_env *env)
     f->file = NULL;
 }
 
-/* ---- networks -------------------------------------------------------------- */
+/* ---- networks ----------------------------------------------------------- */
 
 void hf_space_network_mainnet(hf_space_network *out)
 {
@@ -235,13 +232,12 @@ static hf_status network_member(hf_space_network *n, const char *path,
         if (hfi_json_u64(m, &n->scrypt_n) &&
             hfi_space_log_n(&log_n, n->scrypt_n, NULL) == HF_OK)
             return HF_OK;
-        return wrong_member(path, m, "give a power of two from 2 to 2^30",
-                            err);
+        return wrong_member(path, m, "give a power of two from 2 to 2^30", err);
     }
     if (strcmp(m->key, "pow_difficulty") == 0) {
         if (m->type == HFI_JSON_STRING &&
-            hfi_hex_decode(n->pow_difficulty, sizeof n->pow_difficulty,
-                           m->text, m->length))
+            hfi_hex_decode(n->pow_difficulty, sizeof n->pow_difficulty, m->text,
+                           m->length))
             return HF_OK;
         return wrong_member(path, m, "give 64 hex digits", err);
     }
@@ -282,8 +278,8 @@ hf_status hf_space_network_load(hf_space_network *out, const char *path,
         return hfi_error(err, HF_E_ARGUMENT, "%s is NULL",
                          out == NULL ? "out" : "path");
     hf_space_network_mainnet(&n);
-    hf_status s =
-        hfi_file_load(&env, path, MAX_NETWORK_BYTES, &text, &bytes, err);
+    hf_status s = hfi_file_load(&env, path, MAX_NETWORK_BYTES, &text, &bytes,
+                                err);
     if (s == HF_OK)
         s = hfi_json_parse(&doc, &root, &env, path, text, bytes, err);
     if (s == HF_OK)

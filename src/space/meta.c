@@ -13,7 +13,7 @@
 
 #define MAX_META_BYTES ((size_t)1 << 16)
 
-/* ---- reading ---------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 typedef struct reader {
     const char *what;
@@ -85,8 +85,8 @@ static hf_status read_members(const reader *r, hf_space_meta *m)
         s = read_id(r, "CommitmentAtxId", m->commitment_atx_id);
     if (s == HF_OK)
         s = read_u64(r, "LabelsPerUnit", &m->labels_per_unit);
-    if (s == HF_OK && !hfi_json_u32(hfi_json_member(r->root, "NumUnits"),
-                                    &m->num_units))
+    if (s == HF_OK &&
+        !hfi_json_u32(hfi_json_member(r->root, "NumUnits"), &m->num_units))
         s = wrong(r, "NumUnits", "a whole number of 32 bits is expected");
     if (s == HF_OK)
         s = read_u64(r, "MaxFileSize", &m->max_file_size);
@@ -182,7 +182,7 @@ hf_status hf_space_meta_load(hf_space_meta *out, const char *path,
     return s;
 }
 
-/* ---- writing ---------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
 void hfi_meta_format(hfi_text *t, const hf_space_meta *meta)
 {
@@ -227,7 +227,7 @@ hf_status hfi_meta_save(const hf_space_meta *meta, const hfi_env *env,
     return s;
 }
 
-/* ---- the state of a folder ---------------------------------------------------- */
+/* ---- the state of a folder ---------------------------------------------- */
 
 static void count_file(hf_space_status *st, const hfi_layout *l,
                        const hfi_space_files *files, uint32_t i)

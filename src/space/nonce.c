@@ -34,11 +34,11 @@ void hfi_nonce_take(hfi_nonce_best *b, uint64_t index, const uint8_t out32[32])
     memcpy(b->value, out32, sizeof b->value);
 }
 
-/* ---- the job -------------------------------------------------------------------- */
+/* ---- the job ------------------------------------------------------------ */
 
-#define SLOTS 4u
+#define SLOTS       4u
 #define SLOT_LABELS UINT64_C(262144) /* 4 MiB */
-#define MAX_WRONG 16u
+#define MAX_WRONG   16u
 
 typedef enum slot_state { SLOT_FREE, SLOT_READING, SLOT_SCANNING } slot_state;
 
@@ -82,7 +82,7 @@ struct nonce_run {
     uint64_t wrong[MAX_WRONG]; /* indices of labels that are not right */
 };
 
-/* ---- pieces ----------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------- */
 
 static bool read_slot(hfi_leaf *leaf, hfi_worker *worker)
 {
@@ -96,10 +96,9 @@ static bool read_slot(hfi_leaf *leaf, hfi_worker *worker)
     else
         s->status = hfi_file_open(&f, path, HFI_OPEN_READ, &s->error);
     if (s->status == HF_OK)
-        s->status = hfi_file_read_at(&f, path, s->at * HFI_LABEL_BYTES,
-                                     s->labels,
-                                     (size_t)(s->count * HFI_LABEL_BYTES),
-                                     &s->error);
+        s->status = hfi_file_read_at(
+            &f, path, s->at * HFI_LABEL_BYTES, s->labels,
+            (size_t)(s->count * HFI_LABEL_BYTES), &s->error);
     (void)hfi_file_close(&f, path, NULL);
     hfi_free(&r->env, path);
     return false;
@@ -178,9 +177,9 @@ static hf_status judge_slot(nonce_run *r, slot *s, hf_error *err)
     uint64_t index = index_of(s, s->lowest);
     s->state = SLOT_FREE;
     if (s->lowest < s->count && may_be_better(r, index, label)) {
-        hf_status status =
-            hfi_label_one(r->kernels.label_check, r->label_run.commitment,
-                          index, r->label_run.log_n, out, err);
+        hf_status status = hfi_label_one(r->kernels.label_check,
+                                         r->label_run.commitment, index,
+                                         r->label_run.log_n, out, err);
         if (status != HF_OK)
             return status;
         if (memcmp(out, label, HFI_LABEL_BYTES) != 0) {
@@ -242,7 +241,7 @@ static hf_status advance_slot(nonce_run *r, slot *s, hf_error *err)
     return status;
 }
 
-/* ---- beginning and end ---------------------------------------------------------------- */
+/* ---- beginning and end -------------------------------------------------- */
 
 static hf_status settle_files(nonce_run *r, hf_error *err)
 {
@@ -276,9 +275,8 @@ static hf_status start_best(nonce_run *r, hf_error *err)
                          (unsigned long long)r->layout.labels_total);
     if (!r->meta.has_nonce)
         return HF_OK;
-    hf_status s =
-        hfi_label_one(r->kernels.label_check, r->label_run.commitment,
-                      r->meta.nonce, r->label_run.log_n, out, err);
+    hf_status s = hfi_label_one(r->kernels.label_check, r->label_run.commitment,
+                                r->meta.nonce, r->label_run.log_n, out, err);
     if (s != HF_OK)
         return s;
     if (r->meta.has_nonce_value &&
@@ -425,11 +423,11 @@ static void nonce_destroy(void *state)
 static const hfi_job_class nonce_class = {
     .name = "nonce search", .step = nonce_step, .destroy = nonce_destroy};
 
-/* ---- the public calls ------------------------------------------------------------------ */
+/* ---- the public calls --------------------------------------------------- */
 
 static hf_status check_nonce_call(hf_context *ctx, hf_job **job,
-                                  const char *dir,
-                                  const hf_space_nonce_opts *o, hf_error *err)
+                                  const char *dir, const hf_space_nonce_opts *o,
+                                  hf_error *err)
 {
     uint32_t log_n;
     hf_status s = hfi_context_check(ctx, err);
@@ -451,8 +449,7 @@ static hf_status check_nonce_call(hf_context *ctx, hf_job **job,
                          "files %u to %u were asked for: the first must not be "
                          "above the last",
                          o->from_file, o->to_file);
-    return o->scrypt_n != 0 ? hfi_space_log_n(&log_n, o->scrypt_n, err)
-                            : HF_OK;
+    return o->scrypt_n != 0 ? hfi_space_log_n(&log_n, o->scrypt_n, err) : HF_OK;
 }
 
 hf_status hf_space_nonce_start(hf_context *ctx, hf_job **job, const char *dir,

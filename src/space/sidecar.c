@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-#define SIDECAR_VERSION 1u
+#define SIDECAR_VERSION   1u
 #define MAX_SIDECAR_BYTES ((size_t)4 << 20)
-#define MAX_PENDING 65536u
-#define DEFAULT_N UINT64_C(8192)
+#define MAX_PENDING       65536u
+#define DEFAULT_N         UINT64_C(8192)
 /* Label 0 is recomputed up to this N: 512 MiB. */
 #define MAX_CHECKED_LOG_N 22u
 
-/* ---- ranges ------------------------------------------------------------------ */
+/* ---- ranges ------------------------------------------------------------- */
 
 void hfi_ranges_wipe(hfi_label_ranges *r, const hfi_env *env)
 {
@@ -33,8 +33,8 @@ static hf_status splice(hfi_label_ranges *r, const hfi_env *env, size_t begin,
     size_t total = r->count - (end - begin) + count;
     if (total > r->capacity) {
         size_t capacity = 2 * total + 6;
-        hfi_label_range *grown =
-            hfi_grow(env, r->range, r->capacity, capacity, sizeof *grown);
+        hfi_label_range *grown = hfi_grow(env, r->range, r->capacity, capacity,
+                                          sizeof *grown);
         if (grown == NULL)
             return hfi_error(err, HF_E_MEMORY,
                              "no memory for a list of label ranges");
@@ -50,8 +50,8 @@ static hf_status splice(hfi_label_ranges *r, const hfi_env *env, size_t begin,
     return HF_OK;
 }
 
-hf_status hfi_ranges_add(hfi_label_ranges *r, const hfi_env *env,
-                         uint64_t from, uint64_t to, hf_error *err)
+hf_status hfi_ranges_add(hfi_label_ranges *r, const hfi_env *env, uint64_t from,
+                         uint64_t to, hf_error *err)
 {
     hfi_label_range whole = {from, to};
     size_t begin = 0;
@@ -89,7 +89,7 @@ hf_status hfi_ranges_remove(hfi_label_ranges *r, const hfi_env *env,
     return splice(r, env, begin, end, rest, rests, err);
 }
 
-/* ---- reading ------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------ */
 
 void hfi_sidecar_wipe(hfi_sidecar *s, const hfi_env *env)
 {
@@ -143,8 +143,7 @@ static hf_status read_pending(hfi_sidecar *s, const hfi_env *env,
         hfi_label_range r;
         if (!read_range(p, &r) || r.from < last)
             return wrong(what, "pending", err);
-        hf_status status =
-            hfi_ranges_add(&s->pending, env, r.from, r.to, err);
+        hf_status status = hfi_ranges_add(&s->pending, env, r.from, r.to, err);
         if (status != HF_OK)
             return status;
         last = r.to;
@@ -177,8 +176,8 @@ static hf_status read_members(hfi_sidecar *s, const hfi_env *env,
     if (n != NULL && (!hfi_json_u64(n, &s->scrypt_n) ||
                       hfi_space_log_n(&log_n, s->scrypt_n, NULL) != HF_OK))
         return wrong(what, "scrypt_n", err);
-    hf_status status =
-        read_writer(s, what, hfi_json_member(root, "writer"), err);
+    hf_status status = read_writer(s, what, hfi_json_member(root, "writer"),
+                                   err);
     if (status == HF_OK)
         status = read_pending(s, env, what, hfi_json_member(root, "pending"),
                               err);
@@ -236,7 +235,7 @@ hf_status hfi_sidecar_load(hfi_sidecar *out, const hfi_env *env,
     return s;
 }
 
-/* ---- writing ------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------ */
 
 /* A value again as text; depth is bounded by the parser. */
 static void add_value(hfi_text *t, const hfi_json *v)
@@ -352,7 +351,7 @@ hf_status hfi_sidecar_save(const hfi_sidecar *side, const hfi_env *env,
     return s;
 }
 
-/* ---- N ------------------------------------------------------------------------- */
+/* ---- N ------------------------------------------------------------------ */
 
 hf_status hfi_space_log_n(uint32_t *log_n, uint64_t n, hf_error *err)
 {
@@ -363,8 +362,7 @@ hf_status hfi_space_log_n(uint32_t *log_n, uint64_t n, hf_error *err)
         return hfi_error(err, HF_E_ARGUMENT,
                          "scrypt N is %llu: give a power of two from 2 to "
                          "%llu (main net: 8192)",
-                         (unsigned long long)n,
-                         1ULL << HFI_LABEL_MAX_LOG_N);
+                         (unsigned long long)n, 1ULL << HFI_LABEL_MAX_LOG_N);
     *log_n = log;
     return HF_OK;
 }
@@ -403,8 +401,8 @@ static hf_status check_label_0(const hfi_kernels *kernels,
     uint8_t label[32];
     char hex[2][2 * HFI_LABEL_BYTES + 1];
     hfi_space_commitment(commitment, meta->node_id, meta->commitment_atx_id);
-    hf_status s =
-        hfi_label_one(kernels->label_check, commitment, 0, log_n, label, err);
+    hf_status s = hfi_label_one(kernels->label_check, commitment, 0, log_n,
+                                label, err);
     if (s != HF_OK || memcmp(label, stored, HFI_LABEL_BYTES) == 0)
         return s;
     hfi_hex_encode(hex[0], stored, HFI_LABEL_BYTES);

@@ -11,9 +11,9 @@
 #include "context/context.h"
 #include "hash/hash.h"
 
-#define HFI_LABEL_BYTES 16u
-#define HFI_META_NAME "postdata_metadata.json"
-#define HFI_SIDECAR_NAME "holdfast.json"
+#define HFI_LABEL_BYTES      16u
+#define HFI_META_NAME        "postdata_metadata.json"
+#define HFI_SIDECAR_NAME     "holdfast.json"
 #define HFI_NONCES_PER_GROUP 16u
 
 /* ---- layout.c: files, metadata ------------------------------------------ */
@@ -63,7 +63,7 @@ hf_status hfi_space_files_scan(hfi_space_files *out, const hfi_env *env,
                                hf_error *err);
 void hfi_space_files_wipe(hfi_space_files *f, const hfi_env *env);
 
-/* ---- sidecar.c: holdfast.json --------------------------------------------- */
+/* ---- sidecar.c: holdfast.json ------------------------------------------- */
 
 /* Labels [from, to) of the set. */
 typedef struct hfi_label_range {
@@ -78,8 +78,8 @@ typedef struct hfi_label_ranges {
     size_t capacity;
 } hfi_label_ranges;
 
-hf_status hfi_ranges_add(hfi_label_ranges *r, const hfi_env *env,
-                         uint64_t from, uint64_t to, hf_error *err);
+hf_status hfi_ranges_add(hfi_label_ranges *r, const hfi_env *env, uint64_t from,
+                         uint64_t to, hf_error *err);
 hf_status hfi_ranges_remove(hfi_label_ranges *r, const hfi_env *env,
                             uint64_t from, uint64_t to, hf_error *err);
 void hfi_ranges_wipe(hfi_label_ranges *r, const hfi_env *env);
@@ -123,7 +123,7 @@ hf_status hfi_space_scrypt_n(uint32_t *log_n, const hfi_env *env,
 /* log2 of N; HF_E_ARGUMENT unless N is a power of two from 2 to 2^30. */
 hf_status hfi_space_log_n(uint32_t *log_n, uint64_t n, hf_error *err);
 
-/* ---- proof.c: formulas of the protocol ------------------------------------- */
+/* ---- proof.c: formulas of the protocol ---------------------------------- */
 
 void hfi_space_commitment(uint8_t out[32], const uint8_t node_id[32],
                           const uint8_t commitment_atx_id[32]);

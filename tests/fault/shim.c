@@ -107,8 +107,7 @@ static void leave(void)
 /* The name in our folder, "" for the folder itself, NULL for others. */
 static const char *ours(const char *path)
 {
-    if (shim.dir_length == 0 ||
-        strncmp(path, shim.dir, shim.dir_length) != 0)
+    if (shim.dir_length == 0 || strncmp(path, shim.dir, shim.dir_length) != 0)
         return NULL;
     const char *rest = path + shim.dir_length;
     if (rest[0] != '\0' && rest[0] != '/')
@@ -137,8 +136,7 @@ static unsigned long inode(int fd)
 
 static void record_bytes(const void *data, size_t bytes)
 {
-    if (shim.log >= 0 &&
-        REAL(write)(shim.log, data, bytes) != (ssize_t)bytes)
+    if (shim.log >= 0 && REAL(write)(shim.log, data, bytes) != (ssize_t)bytes)
         _exit(99);
 }
 
@@ -176,7 +174,7 @@ static void die_if_due(void)
         (void)kill(getpid(), SIGKILL);
 }
 
-/* ---- the calls -------------------------------------------------------------- */
+/* ---- the calls ---------------------------------------------------------- */
 
 static int open_any(int (*real)(const char *, int, ...), const char *path,
                     int flags, mode_t mode)

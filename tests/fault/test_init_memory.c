@@ -39,8 +39,7 @@ static void crashed(const char *set, const char *whole, uint64_t n)
     assert_int_equal(hfi_meta_load(&m, &env, set, NULL), HF_OK);
     m.has_nonce = m.has_nonce_value = false;
     assert_int_equal(hfi_meta_save(&m, &env, set, NULL), HF_OK);
-    assert_int_equal(hfi_ranges_add(&side.pending, &env, 0, 1400, NULL),
-                     HF_OK);
+    assert_int_equal(hfi_ranges_add(&side.pending, &env, 0, 1400, NULL), HF_OK);
     assert_int_equal(hfi_sidecar_save(&side, &env, set, NULL), HF_OK);
     hfi_sidecar_wipe(&side, &env);
     kit_truncate(set, 2, 1000);

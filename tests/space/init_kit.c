@@ -16,12 +16,11 @@
 
 static const hfi_env env;
 
-/* ---- sets ------------------------------------------------------------------ */
+/* ---- sets --------------------------------------------------------------- */
 
 void kit_recorded_path(char out[TEMP_PATH], const kit_set *s)
 {
-    (void)snprintf(out, TEMP_PATH, "%s/space/post/%s", HF_VECTORS,
-                   s->recorded);
+    (void)snprintf(out, TEMP_PATH, "%s/space/post/%s", HF_VECTORS, s->recorded);
 }
 
 kit_set kit_recorded(size_t i)
@@ -85,11 +84,10 @@ hf_space_init_opts kit_opts(const kit_set *s)
     return o;
 }
 
-/* ---- runs -------------------------------------------------------------------- */
+/* ---- runs --------------------------------------------------------------- */
 
-hf_status kit_run(hf_context *ctx, const char *dir,
-                  const hf_space_init_opts *o, hf_space_init_outcome *out,
-                  hf_error *err)
+hf_status kit_run(hf_context *ctx, const char *dir, const hf_space_init_opts *o,
+                  hf_space_init_outcome *out, hf_error *err)
 {
     hf_job *job = NULL;
     hf_space_init_outcome ignored = {.size = sizeof ignored};
@@ -115,7 +113,7 @@ hf_space_init_outcome kit_must(hf_context *ctx, const char *dir,
     return out;
 }
 
-/* ---- folders ------------------------------------------------------------------ */
+/* ---- folders ------------------------------------------------------------ */
 
 char *kit_file(char out[TEMP_PATH], const char *dir, uint32_t file)
 {
@@ -233,8 +231,7 @@ uint64_t kit_size(const char *dir, uint32_t file)
 {
     char path[TEMP_PATH];
     struct stat st;
-    return stat(kit_file(path, dir, file), &st) == 0 ? (uint64_t)st.st_size
-                                                     : 0;
+    return stat(kit_file(path, dir, file), &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
 void kit_truncate(const char *dir, uint32_t file, uint64_t bytes)
@@ -256,8 +253,7 @@ void kit_overwrite(const char *dir, uint32_t file, uint64_t at,
     assert_int_equal(close(fd), 0);
 }
 
-void kit_append(const char *dir, uint32_t file, const void *data,
-                size_t bytes)
+void kit_append(const char *dir, uint32_t file, const void *data, size_t bytes)
 {
     kit_overwrite(dir, file, kit_size(dir, file), data, bytes);
 }

@@ -32,9 +32,8 @@ hf_context *kit_context(uint32_t workers);
 hf_space_init_opts kit_opts(const kit_set *s);
 
 /* Runs to the end; returns the job's status. out and err may be NULL. */
-hf_status kit_run(hf_context *ctx, const char *dir,
-                  const hf_space_init_opts *o, hf_space_init_outcome *out,
-                  hf_error *err);
+hf_status kit_run(hf_context *ctx, const char *dir, const hf_space_init_opts *o,
+                  hf_space_init_outcome *out, hf_error *err);
 /* The same, which must succeed. */
 hf_space_init_outcome kit_must(hf_context *ctx, const char *dir,
                                const hf_space_init_opts *o);
@@ -54,8 +53,7 @@ void kit_nothing_pending(const char *dir);
 
 uint64_t kit_size(const char *dir, uint32_t file);
 void kit_truncate(const char *dir, uint32_t file, uint64_t bytes);
-void kit_append(const char *dir, uint32_t file, const void *data,
-                size_t bytes);
+void kit_append(const char *dir, uint32_t file, const void *data, size_t bytes);
 void kit_overwrite(const char *dir, uint32_t file, uint64_t at,
                    const void *data, size_t bytes);
 char *kit_file(char out[TEMP_PATH], const char *dir, uint32_t file);

@@ -18,7 +18,7 @@
 
 static const hfi_env env;
 
-/* ---- recorded sets ------------------------------------------------------------ */
+/* ---- recorded sets ------------------------------------------------------ */
 
 /* Made anew: data, metadata and nonce. */
 static void make_recorded(uint32_t workers, uint64_t batch_labels)
@@ -32,8 +32,8 @@ static void make_recorded(uint32_t workers, uint64_t batch_labels)
         hf_space_init_opts o = kit_opts(&s);
         o.batch_labels = batch_labels;
         kit_recorded_path(expected, &s);
-        hf_space_init_outcome out =
-            kit_must(ctx, temp_path(set, dir, "new/set"), &o);
+        hf_space_init_outcome out = kit_must(
+            ctx, temp_path(set, dir, "new/set"), &o);
         assert_int_equal(out.labels_written, kit_labels(&s));
         assert_int_equal(out.labels_found, 0);
         assert_int_equal(out.labels_beyond, 0);
@@ -155,7 +155,7 @@ static void test_many_files(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- stopping and going on ------------------------------------------------------ */
+/* ---- stopping and going on ---------------------------------------------- */
 
 static void random_stop(hf_context *ctx, const char *dir,
                         const hf_space_init_opts *o, uint64_t after_us)
@@ -227,7 +227,7 @@ static void test_torn_tails(void **state)
         char set[TEMP_PATH];
         kit_copy(temp_path(set, dir, "set"), expected);
         kit_truncate(set, 1, torn * 33 * 16 + torn);
-        kit_truncate(set, 2, torn); /* not even one label */
+        kit_truncate(set, 2, torn);                   /* not even one label */
         kit_append(set, 0, "0123456789abcdef", torn); /* behind the share */
         hf_space_init_outcome out = kit_must(ctx, set, &o);
         assert_int_equal(out.bytes_torn, 3 * torn);
@@ -249,8 +249,8 @@ static void test_wrong_tails(void **state)
         uint64_t right;
         uint64_t wrong;
         uint64_t most_made; /* labels at most made again */
-    } cases[] = {{100, 1, 512 - 96},   {96, 32, 512 - 96},
-                 {1, 300, 512 - 0},    {64, 448, 512 - 64},
+    } cases[] = {{100, 1, 512 - 96},    {96, 32, 512 - 96},
+                 {1, 300, 512 - 0},     {64, 448, 512 - 64},
                  {300, 100, 512 - 288}, {511, 1, 512 - 480}};
     kit_set s = kit_recorded(1);
     char expected[TEMP_PATH];
@@ -267,10 +267,9 @@ static void test_wrong_tails(void **state)
         if (cases[i].right + cases[i].wrong == 512)
             kit_truncate(set, 2, 0); /* the last complete file is checked */
         hf_space_init_outcome out = kit_must(ctx, set, &o);
-        uint64_t made = out.labels_written - (kit_size(set, 2) / 16) *
-                                                 (cases[i].right +
-                                                      cases[i].wrong ==
-                                                  512);
+        uint64_t made = out.labels_written -
+                        (kit_size(set, 2) / 16) *
+                            (cases[i].right + cases[i].wrong == 512);
         assert_true(made <= cases[i].most_made);
         kit_same(set, expected);
     }
@@ -300,8 +299,8 @@ static void test_pending_range(void **state)
         assert_int_equal(hfi_meta_load(&m, &env, set, NULL), HF_OK);
         m.has_nonce = m.has_nonce_value = false;
         assert_int_equal(hfi_meta_save(&m, &env, set, NULL), HF_OK);
-        assert_int_equal(
-            hfi_ranges_add(&side.pending, &env, 0, 1500, NULL), HF_OK);
+        assert_int_equal(hfi_ranges_add(&side.pending, &env, 0, 1500, NULL),
+                         HF_OK);
         assert_int_equal(hfi_sidecar_save(&side, &env, set, NULL), HF_OK);
         hfi_sidecar_wipe(&side, &env);
         /* Hole 0: everything arrived, all complete, only the nonce is lost. */
@@ -320,7 +319,7 @@ static void test_pending_range(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- parts ------------------------------------------------------------------------ */
+/* ---- parts -------------------------------------------------------------- */
 
 /* Files 2 to 3 of 10: exactly their labels, and no search for a nonce. */
 static void test_subset(void **state)
@@ -335,8 +334,7 @@ static void test_subset(void **state)
     (void)kit_must(ctx, temp_path(whole, dir, "whole"), &o);
     o.from_file = 2;
     o.to_file = 3;
-    hf_space_init_outcome out =
-        kit_must(ctx, temp_path(set, dir, "set"), &o);
+    hf_space_init_outcome out = kit_must(ctx, temp_path(set, dir, "set"), &o);
     assert_int_equal(out.labels_written, 256);
     assert_int_equal(out.labels_beyond, 0);
     kit_same_file(set, whole, 2);
@@ -419,7 +417,7 @@ static void test_busy(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- refused ----------------------------------------------------------------------- */
+/* ---- refused ------------------------------------------------------------ */
 
 /* Start, plan and the folder: refused with this text, nothing changed. */
 static void refuse(hf_context *ctx, const char *dir,
@@ -432,9 +430,9 @@ static void refuse(hf_context *ctx, const char *dir,
     hf_status s = kit_run(ctx, dir, o, NULL, &err);
     if (s != status)
         fail_msg("%s: %s", hf_status_name(s), err.message);
-    if (strstr(err.message, text1) == NULL || strstr(err.message, text2) == NULL)
-        fail_msg("\"%s\" and \"%s\" are not in: %s", text1, text2,
-                 err.message);
+    if (strstr(err.message, text1) == NULL ||
+        strstr(err.message, text2) == NULL)
+        fail_msg("\"%s\" and \"%s\" are not in: %s", text1, text2, err.message);
     assert_int_equal(hf_space_init_plan(ctx, &plan, dir, o, &err), status);
     assert_true(kit_fingerprint(dir) == before);
 }
@@ -454,8 +452,7 @@ static void test_other_set(void **state)
     kit_truncate(set, 2, 0); /* there would be work */
     memset(other, 0xee, sizeof other);
     o.node_id = other;
-    refuse(ctx, set, &o, HF_E_STATE, "node id is 83ed12fe",
-           "eeeeeeeeeeeeeeee");
+    refuse(ctx, set, &o, HF_E_STATE, "node id is 83ed12fe", "eeeeeeeeeeeeeeee");
     o = kit_opts(&s);
     o.commitment_atx_id = other;
     refuse(ctx, set, &o, HF_E_STATE, "is 75791c51", "eeeeeeeeeeeeeeee");
@@ -693,7 +690,7 @@ static void test_plan_memory(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- wrong labels from a provider ---------------------------------------------------- */
+/* ---- wrong labels from a provider --------------------------------------- */
 
 static const hfi_labeler_ops *true_ops;
 static hfi_labeler_ops false_ops;
@@ -757,7 +754,7 @@ static void test_wrong_labels(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- paths, large files -------------------------------------------------------------- */
+/* ---- paths, large files ------------------------------------------------- */
 
 static void test_paths(void **state)
 {
@@ -812,9 +809,8 @@ static void test_offsets_beyond_4_gib(void **state)
     kit_truncate(dir, 0, stored * 16);
     for (int i = 0; i < 2; i++) { /* the first and the last stored */
         uint64_t at = i == 0 ? 0 : stored - 1;
-        assert_int_equal(hfi_label_one(portable, commitment, at, 1, label,
-                                       NULL),
-                         HF_OK);
+        assert_int_equal(
+            hfi_label_one(portable, commitment, at, 1, label, NULL), HF_OK);
         kit_overwrite(dir, 0, at * 16, label, 16);
     }
     o.no_nonce_search = true;
@@ -829,9 +825,8 @@ static void test_offsets_beyond_4_gib(void **state)
         uint8_t there[16];
         assert_int_equal(fseeko(f, (off_t)(at * 16), SEEK_SET), 0);
         assert_int_equal(fread(there, 16, 1, f), 1);
-        assert_int_equal(hfi_label_one(portable, commitment, at, 1, label,
-                                       NULL),
-                         HF_OK);
+        assert_int_equal(
+            hfi_label_one(portable, commitment, at, 1, label, NULL), HF_OK);
         assert_memory_equal(there, label, 16);
     }
     /* Nothing has wrapped to the front. */
@@ -845,7 +840,7 @@ static void test_offsets_beyond_4_gib(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- few labels ------------------------------------------------------------------------ */
+/* ---- few labels --------------------------------------------------------- */
 
 static void test_few_labels(void **state)
 {

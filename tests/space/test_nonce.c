@@ -15,7 +15,7 @@
 
 static const hfi_env env;
 
-/* ---- from the definition ------------------------------------------------------ */
+/* ---- from the definition ------------------------------------------------ */
 
 static void label_of(const kit_set *s, uint64_t index, uint8_t out[32])
 {
@@ -50,7 +50,7 @@ static kit_set without_nonce(void)
     return s;
 }
 
-/* ---- beyond the data ------------------------------------------------------------ */
+/* ---- beyond the data ---------------------------------------------------- */
 
 static void test_beyond(void **state)
 {
@@ -107,7 +107,7 @@ static void test_beyond_only_if_asked(void **state)
     temp_folder_remove(dir);
 }
 
-/* It goes on where an earlier search has stopped, ours or the present tool's. */
+/* It goes on where an earlier search has stopped, whoever made it. */
 static void test_beyond_goes_on(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void test_beyond_stops(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- among stored labels ----------------------------------------------------------- */
+/* ---- among stored labels ------------------------------------------------ */
 
 static hf_status search(hf_context *ctx, const char *dir,
                         const hf_space_nonce_opts *o, hf_space_meta *m,
@@ -383,7 +383,7 @@ static void test_stored_refuses(void **state)
     temp_folder_remove(dir);
 }
 
-/* ---- measuring ------------------------------------------------------------------------ */
+/* ---- measuring ---------------------------------------------------------- */
 
 static void test_bench(void **state)
 {

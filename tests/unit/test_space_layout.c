@@ -72,7 +72,7 @@ static hf_space_meta small_meta(void)
     return m;
 }
 
-/* ---- layout --------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------- */
 
 static void test_layout_shares(void **state)
 {
@@ -141,7 +141,7 @@ static void test_layout_refuses(void **state)
     refused(m, "larger file size");
 }
 
-/* ---- metadata --------------------------------------------------------------- */
+/* ---- metadata ----------------------------------------------------------- */
 
 static void test_meta_bytes(void **state)
 {
@@ -186,8 +186,8 @@ static void test_meta_members(void **state)
     assert_int_equal(m.commitment_atx_id[31], 0x04);
 }
 
-#define ID "oaGhoaGhoaGhoaGhoaGhoaGhoaGhoaGhoaGhoaGhoaE="
-#define HEAD "{\"NodeId\":\"" ID "\",\"CommitmentAtxId\":\"" ID "\","
+#define ID    "oaGhoaGhoaGhoaGhoaGhoaGhoaGhoaGhoaGhoaGhoaE="
+#define HEAD  "{\"NodeId\":\"" ID "\",\"CommitmentAtxId\":\"" ID "\","
 #define SIZES "\"LabelsPerUnit\":500,\"NumUnits\":3,\"MaxFileSize\":8192"
 
 static hf_status parse(hf_space_meta *m, const char *text, hf_error *err)
@@ -261,7 +261,7 @@ static void test_meta_refuses(void **state)
     assert_int_equal(hf_space_meta_load(&m, "/", NULL), HF_E_ARGUMENT);
 }
 
-/* ---- ranges ------------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------- */
 
 /* The list against a plain set of 64 members. */
 static void test_ranges_as_sets(void **state)
@@ -296,7 +296,7 @@ static void test_ranges_as_sets(void **state)
     }
 }
 
-/* ---- sidecar ------------------------------------------------------------------- */
+/* ---- sidecar ------------------------------------------------------------ */
 
 static void test_sidecar_round_trip(void **state)
 {
@@ -391,7 +391,7 @@ static void test_sidecar_newer_stays(void **state)
     clean(dir);
 }
 
-/* ---- status --------------------------------------------------------------------- */
+/* ---- status ------------------------------------------------------------- */
 
 static void test_status_counts(void **state)
 {
@@ -453,7 +453,7 @@ static void test_status_arguments(void **state)
     assert_int_equal(hf_space_get_status(&st, "/", NULL), HF_E_ARGUMENT);
 }
 
-/* ---- networks -------------------------------------------------------------------- */
+/* ---- networks ----------------------------------------------------------- */
 
 static hf_status load_network(const char *dir, const char *text,
                               hf_space_network *n, hf_error *err)
