@@ -351,8 +351,8 @@ static void without_workers_wait_and_close_drive(void **state)
     hf_job *other = kit_started(s, &endless, &second);
     uint64_t from = kit_now_ms();
     assert_int_equal(hf_job_wait(other, 20, NULL), HF_E_BUSY);
-    assert_in_range(kit_now_ms() - from, 19, 200);
-    assert_in_range(atomic_load(&second.runs), 5, 60);
+    assert_in_range(kit_now_ms() - from, 19, 2000);
+    assert_in_range(atomic_load(&second.runs), 1, 60);
     hf_job_free(job);
     hfi_sched_close(s);
     assert_int_equal(hf_job_wait(other, 0, NULL), HF_E_CANCELLED);
@@ -545,29 +545,56 @@ static void loops_of_any_length_stop(void **state)
     job = start_loop(s, &endless, 1);
     assert_true(kit_until(&endless.pieces, 100));
     hf_job_cancel(job);
-    assert_int_equal(hf_job_wait(job, 500, NULL), HF_E_CANCELLED);
+    assert_int_equal(hf_job_wait(job, 2000, NULL), HF_E_CANCELLED);
     hf_job_free(job);
     kit_close(s);
+}
+
+typedef struct stopper {
+    uint32_t runs; /* one worker */
+    uint32_t stop_at;
+    _Atomic uint32_t reached;
+    _Atomic bool go;
+} stopper;
+
+static void stop_there(hf_job *job, hfi_worker *worker, void *user)
+{
+    (void)job;
+    (void)worker;
+    stopper *x = user;
+    if (x->runs++ != x->stop_at)
+        return;
+    atomic_store(&x->reached, 1);
+    while (!atomic_load(&x->go))
+        hfi_sleep_ms(1);
 }
 
 static void progress_tells_phase_rate_and_end(void **state)
 {
     (void)state;
     hfi_sched *s = kit_open(1, 8, 0);
-    kit_seen seen = {0};
-    kit_plan plan = {.cpu_leaves = 200, .rounds = 1, .leaf_us = 3000};
-    hf_job *job = kit_started(s, &plan, &seen);
-    assert_true(kit_until(&seen.leaves_ended, 120));
+    stopper x = {.stop_at = 150};
+    kit_plan plan = {.cpu_leaves = 200,
+                     .rounds = 1,
+                     .leaf_us = 2000,
+                     .in_leaf = stop_there,
+                     .in_leaf_user = &x};
+    hf_job *job = kit_started(s, &plan, NULL);
+    assert_true(kit_until(&x.reached, 1));
     hf_progress p = {.size = sizeof p};
-    assert_int_equal(hf_job_progress(job, &p), HF_OK);
+    uint64_t end = kit_now_ms() + 10000;
+    do { /* the step that reports may come a moment after the leaf */
+        assert_int_equal(hf_job_progress(job, &p), HF_OK);
+    } while (p.done < 150 && kit_now_ms() < end);
     assert_string_equal(p.phase, "leaves");
     assert_string_equal(p.unit, "leaves");
-    assert_in_range(p.done, 100, 199);
+    assert_int_equal(p.done, 150);
     assert_int_equal(p.total, 200);
-    assert_true(p.rate > 30 && p.rate < 334);
-    assert_in_range(p.remaining_ms, 1, 3400);
-    assert_in_range(p.elapsed_ms, 300, 10000);
+    assert_true(p.rate > 0 && p.rate < 501);
+    assert_in_range(p.remaining_ms, 90, 100000);
+    assert_in_range(p.elapsed_ms, 300, 30000);
     assert_false(p.finished);
+    atomic_store(&x.go, true);
     assert_int_equal(hf_job_wait(job, FOREVER, NULL), HF_OK);
     assert_int_equal(hf_job_progress(job, &p), HF_OK);
     assert_true(p.finished);

@@ -161,14 +161,14 @@ static void suspended_jobs_can_be_cancelled(void **state)
     hf_job *urgent = kit_started(s, &fast, &high);
     assert_true(kit_until(&high.runs, 1));
     hf_job_cancel(background);
-    assert_int_equal(hf_job_wait(background, 500, NULL), HF_E_CANCELLED);
+    assert_int_equal(hf_job_wait(background, 2000, NULL), HF_E_CANCELLED);
     hf_job_free(background);
 
     /* New background work waits too, and cancel_all reaches everything. */
     hf_job *another = kit_started(s, &slow, &low);
     hfi_sched_cancel_all(s);
-    assert_int_equal(hf_job_wait(another, 500, NULL), HF_E_CANCELLED);
-    assert_int_equal(hf_job_wait(urgent, 500, NULL), HF_E_CANCELLED);
+    assert_int_equal(hf_job_wait(another, 2000, NULL), HF_E_CANCELLED);
+    assert_int_equal(hf_job_wait(urgent, 2000, NULL), HF_E_CANCELLED);
     hf_job_free(another);
     hf_job_free(urgent);
     kit_close(s);
