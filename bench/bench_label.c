@@ -10,13 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LOG_N = 13,
-    KERNELS_MOST = 8,
-    SHAPES_MOST = 16,
-    SCRATCH_MOST = 62 << 20, /* as the library allows a worker */
-    TRIALS = 3
-};
+enum { LOG_N = 13, KERNELS_MOST = 8, SHAPES_MOST = 16, TRIALS = 3 };
 
 struct lane {
     void *scratch;
@@ -50,7 +44,7 @@ static uint32_t lanes_most(void)
 void bench_label_free(struct bench_label *l)
 {
     for (uint32_t i = 0; l && i < l->threads; i++) {
-        hfi_scratch_unmap(l->lane[i].scratch, SCRATCH_MOST);
+        hfi_scratch_unmap(l->lane[i].scratch, HFI_LABEL_SCRATCH_MOST);
         free(l->lane[i].reqs);
         free(l->lane[i].out);
     }
@@ -71,7 +65,7 @@ struct bench_label *bench_label_new(uint32_t threads)
     memset(l->commitment, 0x5c, sizeof l->commitment);
     for (uint32_t i = 0; i < threads; i++) {
         struct lane *lane = &l->lane[i];
-        lane->scratch = hfi_scratch_map(SCRATCH_MOST);
+        lane->scratch = hfi_scratch_map(HFI_LABEL_SCRATCH_MOST);
         lane->reqs = calloc(l->lanes_most, sizeof *lane->reqs);
         lane->out = malloc((size_t)32 * l->lanes_most);
         lane->next = (uint64_t)i << 32;
@@ -79,7 +73,7 @@ struct bench_label *bench_label_new(uint32_t threads)
             bench_label_free(l);
             return NULL;
         }
-        memset(lane->scratch, 1, SCRATCH_MOST); /* pages are there */
+        memset(lane->scratch, 1, HFI_LABEL_SCRATCH_MOST); /* pages are there */
     }
     return l;
 }
@@ -110,7 +104,7 @@ uint32_t bench_label_tune(struct bench_label *l, const hfi_label_kernel *k,
     for (uint32_t t = 0; t < TRIALS; t++) {
         for (uint32_t s = 0; s < shapes; s++) {
             size_t bytes = hfi_label_scratch_bytes(&k->shapes[s], LOG_N);
-            rates[s][t] = bytes > SCRATCH_MOST
+            rates[s][t] = bytes > HFI_LABEL_SCRATCH_MOST
                               ? 0
                               : bench_label_rate(l, k, s, threads, ms);
         }

@@ -71,7 +71,7 @@ uint64_t hfi_labeler_cpu_scratch(const hfi_kernels *kernels, uint32_t log_n);
 /*
  * The CPU: batches are cut into leaves of one shape of the label kernel. The
  * shape (labels in flight) is measured on the first leaves of real work, once
- * per N, among those whose scratch is at most 62 MiB.
+ * per N, among those whose scratch is at most HFI_LABEL_SCRATCH_MOST.
  */
 hf_status hfi_labeler_cpu_open(hfi_labeler **out, hfi_sched *sched,
                                const hfi_kernels *kernels, hf_error *err);

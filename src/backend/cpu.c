@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More scratch per core pays nothing and breaks the promise of 64 MiB. */
-#define SCRATCH_LIMIT ((size_t)62 << 20)
-
 enum {
     LOG_N_COUNT = HFI_LABEL_MAX_LOG_N + 1,
     RUNS_EACH = 5,     /* timed leaves of each worker and shape */
@@ -88,7 +85,7 @@ static uint32_t largest_shape(const hfi_label_kernel *k, uint32_t log_n)
     uint32_t best = 0;
     for (uint32_t i = 1; i < k->shape_count; i++) {
         size_t bytes = hfi_label_scratch_bytes(&k->shapes[i], log_n);
-        if (bytes != 0 && bytes <= SCRATCH_LIMIT)
+        if (bytes != 0 && bytes <= HFI_LABEL_SCRATCH_MOST)
             best = i;
     }
     return best;

@@ -40,6 +40,9 @@ typedef struct hfi_label_shape {
 /* Fixed part of the scratch: room for state beside the V arrays. */
 #define HFI_LABEL_SCRATCH_FIXED 65536u
 
+/* What a worker may be asked for at N = 8192; kept below the promised size. */
+#define HFI_LABEL_SCRATCH_MOST (((size_t)64 << 20) + HFI_LABEL_SCRATCH_FIXED)
+
 /* Bytes of scratch for a shape; 0 if that does not fit a size_t. */
 size_t hfi_label_scratch_bytes(const hfi_label_shape *shape, uint32_t log_n);
 

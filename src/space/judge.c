@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A worker's share that any machine has; above it, one label at a time. */
-#define MAX_SCRATCH ((size_t)62 << 20)
+/* Above HFI_LABEL_SCRATCH_MOST a worker takes one label at a time. */
 enum { MAX_LANES = 64 };
 
 hfi_judge_plan hfi_judge_plan_for(const hfi_kernels *kernels, uint32_t log_n,
@@ -22,7 +21,8 @@ hfi_judge_plan hfi_judge_plan_for(const hfi_kernels *kernels, uint32_t log_n,
     const hfi_label_shape *shape = NULL;
     for (uint32_t i = 0; i < k->shape_count; i++) {
         size_t bytes = hfi_label_scratch_bytes(&k->shapes[i], log_n);
-        if (bytes == 0 || bytes > MAX_SCRATCH || k->shapes[i].lanes > MAX_LANES)
+        if (bytes == 0 || bytes > HFI_LABEL_SCRATCH_MOST ||
+            k->shapes[i].lanes > MAX_LANES)
             continue;
         shape = &k->shapes[i];
         if (shape->lanes >= share)
