@@ -11,8 +11,8 @@
 
 #define PIECE_LABELS (UINT64_C(1) << 20)
 #define LABEL_BYTES  16u
-/* No process of a 64-bit system has a buffer of so many bytes. */
-#define MOST_BYTES (UINT64_C(1) << 52)
+/* The address space of a process: no buffer has so many bytes. */
+#define MOST_BYTES (UINT64_C(1) << 47)
 #define MOST_N     (UINT64_C(1) << 30)
 
 struct Initializer {
@@ -96,7 +96,7 @@ static hf_status check_range(uint64_t start, uint64_t end, hf_error *err)
     if (start > end)
         return hfp_error(err, HF_E_ARGUMENT,
                          "start %" PRIu64 " is above end %" PRIu64, start, end);
-    if (end - start >= MOST_BYTES / LABEL_BYTES)
+    if (end - start >= MOST_BYTES / LABEL_BYTES - 1)
         return hfp_error(err, HF_E_ARGUMENT,
                          "labels %" PRIu64 " to %" PRIu64 " fit into no buffer",
                          start, end);

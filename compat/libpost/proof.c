@@ -90,8 +90,10 @@ static hf_status find_n(hf_context *ctx, uint64_t *n, const char *dir,
     if (first != HF_E_STATE)
         return first;
     for (uint64_t other = 2; other <= MOST_FOUND_N; other *= 2)
-        if (hf_space_find_scrypt_n(ctx, n, dir, other, NULL) == HF_OK)
+        if (hf_space_find_scrypt_n(ctx, n, dir, other, NULL) == HF_OK) {
+            *err = (hf_error){0};
             return HF_OK;
+        }
     return first;
 }
 

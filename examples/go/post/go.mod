@@ -1,0 +1,3 @@
+module example.org/holdfast/post
+
+go 1.19
