@@ -336,7 +336,7 @@ static hf_status check_first_label(const hfi_init_plan *p,
 /* ---- memory and space --------------------------------------------------- */
 
 /*
- * A batch is about half a second of work. 2^14 labels are more than a core
+ * A batch is less than a second of work. 2^14 labels are more than a core
  * makes in that time at N = 8192, and the time grows with N.
  */
 void hfi_init_memory(hfi_job_need *need, uint32_t *max_batch,

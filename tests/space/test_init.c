@@ -212,6 +212,43 @@ static void test_cancel_and_resume(void **state)
     temp_folder_remove(dir);
 }
 
+/* Labels that take long: a stop waits for one leaf, not for the batch. */
+static void test_cancel_slow_labels(void **state)
+{
+    (void)state;
+    kit_set s = kit_made(1, 4096, 65536, UINT64_C(1) << 17, 8);
+    char *dir = temp_folder();
+    uint8_t id[32] = {1};
+    uint8_t out[32];
+    size_t count;
+    hf_context *ctx = kit_context(1);
+    hf_space_init_opts o = kit_opts(&s);
+    hf_job *job = NULL;
+    hf_progress p = {.size = sizeof p};
+    o.batch_labels = 1024;
+    uint64_t begin = hfi_now_ns();
+    assert_int_equal(
+        hfi_label_one(hfi_label_kernels(&count)[0], id, 0, 17, out, NULL),
+        HF_OK);
+    uint64_t one = hfi_now_ns() - begin;
+    assert_int_equal(hf_space_init_start(ctx, &job, dir, &o, NULL), HF_OK);
+    do {
+        hfi_sleep_ms(5);
+        assert_int_equal(hf_job_progress(job, &p), HF_OK);
+    } while (strcmp(p.phase, "labels") != 0);
+    hfi_sleep_ms(100);
+    begin = hfi_now_ns();
+    hf_job_cancel(job);
+    assert_int_equal(hf_job_wait(job, UINT64_MAX, NULL), HF_E_CANCELLED);
+    /* A batch would be a thousand times this. */
+    assert_true(hfi_now_ns() - begin < 100 * one + UINT64_C(2000000000));
+    hf_job_free(job);
+    assert_int_equal(kit_size(dir, 0) % 16, 0);
+    kit_nothing_pending(dir);
+    hf_context_close(ctx);
+    temp_folder_remove(dir);
+}
+
 /* Torn labels of every length, in the middle and at the end of a file. */
 static void test_torn_tails(void **state)
 {
@@ -870,6 +907,7 @@ int main(void)
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_many_files),
         cmocka_unit_test(test_cancel_and_resume),
+        cmocka_unit_test(test_cancel_slow_labels),
         cmocka_unit_test(test_torn_tails),
         cmocka_unit_test(test_wrong_tails),
         cmocka_unit_test(test_pending_range),
