@@ -284,6 +284,16 @@ class Calls(Case):
         shared, _ = self.tree.compile()
         self.bad("abort", "check_calls", shared)
 
+    def test_allowed(self):
+        self.tree.change("src/base/thing.c", "(void)err;",
+                         'if (getenv("A")) abort();')
+        shared, _ = self.tree.compile()
+        self.bad("getenv", "check_calls", shared)
+        code, out = self.tree.check("check_calls", "--allow", "getenv", shared)
+        self.assertEqual(code, 1)
+        self.assertNotIn("getenv", out)
+        self.assertIn("abort", out)
+
     def test_assert(self):
         self.tree.change("src/base/thing.c", "(void)err;", "assert(err);")
         self.tree.change("src/base/thing.c", "int hfi_shared",
