@@ -192,6 +192,7 @@ static void warn_network(struct init *in)
     const hf_space_meta *meta = &in->plan.meta;
     hf_space_network net = {.size = sizeof net};
     hf_space_network_mainnet(&net);
+    rules_warn(in->ui, &in->rules, meta);
     if (in->rules.bind || in->plan.exists)
         return;
     if (meta->num_units < net.min_units || meta->num_units > net.max_units)
@@ -446,6 +447,8 @@ static int prepare_and_run(struct init *in)
     in->plan.size = sizeof in->plan;
     s = hf_space_init_plan(in->host.ctx, &in->plan, in->args->dir, &in->opts,
                            &err);
+    if (s == HF_OK && in->rules.bind)
+        s = rules_check(&in->rules, &in->plan.meta, &err);
     if (s != HF_OK)
         return host_error(&in->host, &err, in->args->dir, NULL, NULL);
     s = measure(in, &err);
@@ -470,7 +473,7 @@ int cmd_init(struct ui *ui, const struct args *args)
     struct init in = {.ui = ui,
                       .args = args,
                       .meta.size = sizeof in.meta,
-                      .host = {.ui = ui, .args = args, .signal_fd = -1}};
+                      .host = HOST_CLOSED(ui, args)};
     hf_error err = {.code = HF_OK};
     hf_status s = rules_load(&in.rules, args, &err);
     if (s != HF_OK)

@@ -171,8 +171,11 @@ static hf_status prove_start(struct host *host, hf_job **job,
     hf_status s = hf_space_get_status(&status, args->dir, err);
     if (s != HF_OK)
         return s;
-    if (rules->bind && (s = rules_check(rules, &status.meta, err)) != HF_OK)
+    if (rules->bind)
+        s = rules_check(rules, &status.meta, err);
+    if (s != HF_OK)
         return s;
+    rules_warn(host->ui, rules, &status.meta);
     uint64_t n;
     s = hf_space_find_scrypt_n(host->ctx, &n, args->dir, opts->scrypt_n, err);
     if (s != HF_OK)
@@ -235,7 +238,7 @@ static void repair_advice(struct text *t, const struct args *args,
 
 int cmd_prove(struct ui *ui, const struct args *args)
 {
-    struct host host = {.ui = ui, .args = args, .signal_fd = -1};
+    struct host host = HOST_CLOSED(ui, args);
     struct rules rules;
     hf_error err = {.code = HF_OK};
     hf_job *job = NULL;
@@ -463,9 +466,7 @@ static hf_status verify(struct verify *v, hf_job **job,
 
 int cmd_verify(struct ui *ui, const struct args *args)
 {
-    struct verify v = {.ui = ui,
-                       .args = args,
-                       .host = {.ui = ui, .args = args, .signal_fd = -1}};
+    struct verify v = {.ui = ui, .args = args, .host = HOST_CLOSED(ui, args)};
     hf_space_verdict verdict = {.size = sizeof verdict};
     hf_error err = {.code = HF_OK};
     hf_job *job = NULL;

@@ -99,8 +99,7 @@ int cmd_status(struct ui *ui, const struct args *args)
     if (s != HF_OK)
         return ui_error(ui, &err, args->dir, NULL);
     set_warn(ui, args->dir, &status);
-    if (rules.bind && rules_check(&rules, &status.meta, &err) != HF_OK)
-        ui_warn(ui, "%s", err.message);
+    rules_warn(ui, &rules, &status.meta);
     if (ui->json) {
         status_json(ui, args->dir, &status);
         return EXIT_FINE;
@@ -191,8 +190,7 @@ int cmd_nonce(struct ui *ui, const struct args *args)
         return ui_error(ui, &err, args->dir, NULL);
     if (!args_has(args, OPT_SEARCH)) /* the search warns itself */
         set_warn(ui, args->dir, &status);
-    if (rules.bind && rules_check(&rules, &status.meta, &err) != HF_OK)
-        ui_warn(ui, "%s", err.message);
+    rules_warn(ui, &rules, &status.meta);
     if (args_has(args, OPT_SEARCH)) {
         int code = search_nonce(ui, args, &rules, &status.meta);
         if (code != EXIT_FINE)

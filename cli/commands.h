@@ -30,10 +30,13 @@ struct rules {
 hf_status rules_load(struct rules *r, const struct args *args, hf_error *err);
 /* --scrypt-n, else the network's if one is named, else 0. */
 uint64_t rules_scrypt_n(const struct rules *r, const struct args *args);
-/* Whether a set keeps the bounds; if not, *err says which (HF_E_STATE). */
+/* Whether a set keeps the bounds on units; if not, HF_E_STATE says how. */
 hf_status rules_check(const struct rules *r, const hf_space_meta *meta,
                       hf_error *err);
 
+/* Warns of what the network named would not take; no network, no words. */
+void rules_warn(struct ui *ui, const struct rules *r,
+                const hf_space_meta *meta);
 /* Holds the N that was asked for, if any, against the folder's. */
 hf_status rules_check_n(const struct rules *r, const struct args *args,
                         hf_error *err);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
- * Hides poll, signals and the order of ending. Signals are read from a
- * descriptor, so no code of ours ever runs in a handler, and a job is told to
- * stop by the same thread that started it.
+ * Hides poll, signals and the order of ending. A handler only puts the signal
+ * into a pipe; the loop reads it, so a job is told to stop by the same thread
+ * that started it.
  */
 #include "host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum { TICK_MS = 100, PATIENCE_MS = 10000 };
@@ -24,25 +24,73 @@ static hf_status fail_os(hf_error *err, const char *what)
     return HF_E_IO;
 }
 
+/* Where the handler puts signals for the loop; one tool, one loop. */
+static volatile sig_atomic_t signal_pipe = -1;
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    char byte = (char)number;
+    /* A full pipe holds enough of them. */
+    if (write(signal_pipe, &byte, 1) < 0)
+        errno = saved;
+    errno = saved;
+}
+
+static bool prepare_end(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
+
 static hf_status open_signals(struct host *h, hf_error *err)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-        return fail_os(err, "cannot block signals");
-    h->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (h->signal_fd < 0)
-        return fail_os(err, "cannot wait for signals");
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    if (pipe(h->signal_fd) != 0) {
+        h->signal_fd[0] = h->signal_fd[1] = -1;
+        return fail_os(err, "cannot make a pipe for signals");
+    }
+    if (!prepare_end(h->signal_fd[0]) || !prepare_end(h->signal_fd[1]))
+        return fail_os(err, "cannot prepare a pipe for signals");
+    signal_pipe = h->signal_fd[1];
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        struct sigaction old;
+        /* What whoever started us wants ignored stays so (nohup). */
+        if (sigaction(numbers[i], NULL, &old) == 0 &&
+            old.sa_handler == SIG_IGN && numbers[i] == SIGHUP)
+            continue;
+        if (sigaction(numbers[i], &action, NULL) != 0)
+            return fail_os(err, "cannot wait for signals");
+    }
     return HF_OK;
+}
+
+/* Later signals end the tool as usual. */
+static void close_signals(struct host *h)
+{
+    if (h->signal_fd[0] < 0)
+        return;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        struct sigaction now;
+        if (sigaction(numbers[i], NULL, &now) == 0 &&
+            now.sa_handler == on_signal)
+            signal(numbers[i], SIG_DFL);
+    }
+    signal_pipe = -1;
+    close(h->signal_fd[0]);
+    close(h->signal_fd[1]);
+    h->signal_fd[0] = h->signal_fd[1] = -1;
 }
 
 hf_status host_open(struct host *h, struct ui *ui, const struct args *args,
                     hf_error *err)
 {
-    *h = (struct host){.ui = ui, .args = args, .signal_fd = -1};
+    *h = HOST_CLOSED(ui, args);
     hf_status s = open_signals(h, err);
     if (s != HF_OK)
         return s;
@@ -70,10 +118,8 @@ static void take_logs(struct host *h)
 void host_close(struct host *h)
 {
     hf_context_close(h->ctx);
-    if (h->signal_fd >= 0)
-        close(h->signal_fd);
     h->ctx = NULL;
-    h->signal_fd = -1;
+    close_signals(h);
 }
 
 static void begin_stop(struct host *h, enum stop_reason reason)
@@ -90,8 +136,8 @@ static void begin_stop(struct host *h, enum stop_reason reason)
 
 static void take_signals(struct host *h)
 {
-    struct signalfd_siginfo info;
-    while (read(h->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+    char byte;
+    while (h->signal_fd[0] >= 0 && read(h->signal_fd[0], &byte, 1) == 1) {
         if (h->stop != STOP_NONE)
             ui_say(h->ui, "already stopping: what is computed is being "
                           "written, a moment please");
@@ -120,7 +166,7 @@ static void wait_for_event(struct host *h)
     int timeout = TICK_MS;
     struct pollfd fds[2] = {
         {.fd = hf_context_event_fd(h->ctx), .events = POLLIN},
-        {.fd = h->signal_fd, .events = POLLIN},
+        {.fd = h->signal_fd[0], .events = POLLIN},
     };
     if (h->deadline_ms && h->stop == STOP_NONE) {
         uint64_t now = ui_now_ms();

@@ -17,15 +17,19 @@ struct host {
     struct ui *ui;
     const struct args *args;
     hf_context *ctx;
-    int signal_fd;
+    int signal_fd[2];     /* a pipe; -1: none */
     uint64_t deadline_ms; /* monotonic; 0: none */
     enum stop_reason stop;
     uint64_t stop_ms;
     bool stop_waits; /* said that it takes long */
 };
 
-/* Blocks SIGINT, SIGTERM and SIGHUP, ignores SIGPIPE, opens a context by the
- * options --threads, --kernel, --memory, --verbose. Errors are not yet told. */
+/* A host that host_close() accepts and that can tell errors. */
+#define HOST_CLOSED(u, a)                                                      \
+    ((struct host){.ui = (u), .args = (a), .signal_fd = {-1, -1}})
+
+/* Takes over SIGINT, SIGTERM and SIGHUP, opens a context by the options
+ * --threads, --kernel, --memory, --verbose. Errors are not yet told. */
 hf_status host_open(struct host *h, struct ui *ui, const struct args *args,
                     hf_error *err);
 /* Never called with a job that still runs. */

@@ -51,12 +51,21 @@ hf_status rules_check(const struct rules *r, const hf_space_meta *meta,
                         "the set has %" PRIu32 " units: the network takes "
                         "%" PRIu32 " to %" PRIu32,
                         meta->num_units, r->net.min_units, r->net.max_units);
-    if (meta->labels_per_unit != r->net.labels_per_unit)
-        return complain(err, HF_E_STATE,
-                        "a unit of the set has %" PRIu64 " labels: on the "
-                        "network %" PRIu64,
-                        meta->labels_per_unit, r->net.labels_per_unit);
     return HF_OK;
+}
+
+void rules_warn(struct ui *ui, const struct rules *r, const hf_space_meta *meta)
+{
+    hf_error err;
+    if (!r->bind)
+        return;
+    if (rules_check(r, meta, &err) != HF_OK)
+        ui_warn(ui, "%s", err.message);
+    if (meta->labels_per_unit != r->net.labels_per_unit)
+        ui_warn(ui,
+                "a unit of the set has %" PRIu64 " labels, on the network "
+                "%" PRIu64,
+                meta->labels_per_unit, r->net.labels_per_unit);
 }
 
 hf_status rules_check_n(const struct rules *r, const struct args *args,

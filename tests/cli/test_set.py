@@ -335,6 +335,16 @@ class Network(Case):
                                      scrypt_n=2), code=3)
         self.assertIn("2 units", r.err)
 
+    def test_a_set_that_is_there(self):
+        self.make(labels=512)
+        net = self.rules(min_units=2, labels_per_unit=512, scrypt_n=2)
+        before = digest(self.dir)
+        r = self.run_tool("space", "init", self.dir, "--network", net, code=3)
+        self.assertIn("has 1 units: the network takes 2 to", r.err)
+        self.assertEqual(digest(self.dir), before)
+        r = self.run_tool("space", "status", self.dir, "--network", net)
+        self.assertIn("warning: the set has 1 units", r.err)
+
     def test_without_it_init_warns(self):
         r = self.make()
         for text in ["4 to 1048576 units, not of 1",
