@@ -190,16 +190,18 @@ static void show_json(struct ui *ui, const hf_progress *p)
     ui_json(ui, &t);
 }
 
+static uint64_t tenth_of(const hf_progress *p)
+{
+    return p->total ? (uint64_t)((double)p->done * 10.0 / (double)p->total) : 0;
+}
+
 /* Plain lines: every ten seconds, and at each tenth of the way unless that
  * would be more than one a second. */
 static bool plain_due(const struct ui *ui, const hf_progress *p, uint64_t now)
 {
     uint64_t since = now - ui->shown_ms;
-    uint64_t tenth = p->total
-                         ? (uint64_t)((double)p->done * 10.0 / (double)p->total)
-                         : 0;
     return since >= PLAIN_MS ||
-           (tenth != ui->shown_tenth && since >= PLAIN_LEAST_MS);
+           (tenth_of(p) != ui->shown_tenth && since >= PLAIN_LEAST_MS);
 }
 
 void ui_progress(struct ui *ui, const hf_progress *p)
@@ -211,7 +213,7 @@ void ui_progress(struct ui *ui, const hf_progress *p)
         ui_progress_end(ui);
         ui->phase = p->phase;
         ui->shown_ms = ui->json || ui->terminal ? 0 : now;
-        ui->shown_tenth = 0;
+        ui->shown_tenth = tenth_of(p);
     }
     if (ui->json) {
         if (now - ui->shown_ms < JSON_MS)
@@ -227,8 +229,7 @@ void ui_progress(struct ui *ui, const hf_progress *p)
         show_plain(p);
     }
     ui->shown_ms = now;
-    ui->shown_tenth =
-        p->total ? (uint64_t)((double)p->done * 10.0 / (double)p->total) : 0;
+    ui->shown_tenth = tenth_of(p);
 }
 
 void ui_progress_end(struct ui *ui)
