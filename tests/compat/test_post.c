@@ -559,6 +559,19 @@ static void samples_are_taken(void **state)
     temp_folder_remove(dir);
 }
 
+/* And the reason names it. */
+static void no_proof_of(const char *dir, const char *what)
+{
+    static const unsigned char challenge[32];
+    hf_error err;
+    ProofConfig c = {.k1 = 20, .k2 = 5};
+    memset(c.pow_difficulty, 0xff, 32);
+    assert_null(hf_post_generate_proof_ex(dir, challenge, c, 16, 0, 0, &err));
+    assert_int_not_equal(err.code, HF_OK);
+    if (!strstr(err.message, what) && !strstr(err.cause, what))
+        fail_msg("%s: %s does not tell %s", err.message, err.cause, what);
+}
+
 static void broken_folders_fail(void **state)
 {
     (void)state;
@@ -574,16 +587,13 @@ static void broken_folders_fail(void **state)
     memcpy(longer, data, bytes);
     temp_write(path, longer, bytes + 100); /* too long passes */
     assert_int_equal(pos_tag(dir, 100, two), VerifyPosResult_Ok);
+    no_proof_of(dir, "postdata_1.bin");
     temp_write(path, data, bytes - 1);
     assert_int_equal(pos_tag(dir, 100, two), VerifyPosResult_Failed);
+    no_proof_of(dir, "postdata_1.bin");
     assert_int_equal(remove(path), 0);
     assert_int_equal(pos_tag(dir, 100, two), VerifyPosResult_Failed);
-    static const unsigned char challenge[32];
-    hf_error err;
-    ProofConfig c = {.k1 = 20, .k2 = 5};
-    memset(c.pow_difficulty, 0xff, 32);
-    assert_null(hf_post_generate_proof_ex(dir, challenge, c, 16, 0, 0, &err));
-    assert_non_null(strstr(err.cause, "postdata_1.bin"));
+    no_proof_of(dir, "postdata_1.bin");
     temp_write(path, data, bytes);
     free(data);
     free(longer);
@@ -592,7 +602,7 @@ static void broken_folders_fail(void **state)
     assert_int_equal(pos_tag(dir, 100, two), VerifyPosResult_Ok);
     replace_in_metadata(dir, "\"NumUnits\": 2", "\"NumUnits\": 0");
     assert_int_equal(pos_tag(dir, 100, two), VerifyPosResult_Failed);
-    assert_null(hf_post_generate_proof_ex(dir, challenge, c, 16, 0, 0, &err));
+    no_proof_of(dir, "number of units is 0");
     static const ScryptParams bad[] = {{0, 1, 1}, {1, 1, 1}, {2, 0, 1},
                                        {2, 1, 0}, {2, 2, 1}, {2, 1, 2}};
     for (size_t i = 0; i < 6; i++)
@@ -618,6 +628,8 @@ static void bad_data_give_no_proof(void **state)
     assert_null(p);
     assert_int_equal(err.code, HF_E_FORMAT);
     assert_non_null(strstr(err.message, "postdata_"));
+    spoil(dir, 0, 0); /* nothing tells N any more */
+    no_proof_of(dir, "label 0");
     temp_folder_remove(dir);
 }
 
