@@ -33,9 +33,17 @@ static uint64_t scratch_now(const hfi_sched *s, uint64_t each)
     return sum;
 }
 
-uint64_t hfi_budget_need(const hfi_sched *s, const hfi_job_need *need)
+hf_status hfi_budget_check(const hfi_sched *s, const hfi_job_need *need,
+                           hf_error *err)
 {
-    return add(need->bytes, scratch_total(s, need->scratch));
+    uint64_t whole = add(need->bytes, scratch_total(s, need->scratch));
+    if (whole > s->budget)
+        return hfi_error(err, HF_E_MEMORY,
+                         "the job needs %llu bytes of memory, the budget is "
+                         "%llu: raise memory_budget or use fewer workers",
+                         (unsigned long long)whole,
+                         (unsigned long long)s->budget);
+    return HF_OK;
 }
 
 static void count_scratch(hfi_sched *s, uint64_t scratch)
@@ -277,4 +285,25 @@ void hfi_job_hold(hf_job *job, uint64_t bytes)
     job->need.bytes -= own;
     s->held = add(s->held, bytes);
     hfi_sched_leave(s);
+}
+
+hf_status hfi_job_widen(hf_job *job, uint64_t scratch, hf_error *err)
+{
+    hfi_sched *s = job->sched;
+    hf_status status = HF_OK;
+    hfi_lock(&s->lock);
+    if (scratch > job->need.scratch) {
+        const hfi_job_need wider = {job->need.bytes, scratch};
+        status = hfi_budget_check(s, &wider, err);
+    }
+    if (status == HF_OK && scratch > job->need.scratch) {
+        bool counted = !job->suspended; /* else on its return */
+        if (counted)
+            hfi_budget_give(s, job);
+        job->need.scratch = scratch;
+        if (counted)
+            hfi_budget_take(s, job);
+    }
+    hfi_unlock(&s->lock);
+    return status;
 }

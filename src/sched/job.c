@@ -67,14 +67,7 @@ static hf_status check_start(const hfi_sched *s, const hfi_job_need *need,
                          "all %u places for jobs are taken: take completions, "
                          "or open the context with a larger queue_length",
                          (unsigned)s->queue_length);
-    uint64_t whole = hfi_budget_need(s, need);
-    if (whole > s->budget)
-        return hfi_error(err, HF_E_MEMORY,
-                         "the job needs %llu bytes of memory, the budget is "
-                         "%llu: raise memory_budget or use fewer workers",
-                         (unsigned long long)whole,
-                         (unsigned long long)s->budget);
-    return HF_OK;
+    return hfi_budget_check(s, need, err);
 }
 
 /*

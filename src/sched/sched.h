@@ -161,6 +161,13 @@ void hfi_job_advance(hf_job *job, uint64_t done); /* absolute */
 
 /* Moves bytes of this job's need to what the context holds (RandomX). */
 void hfi_job_hold(hf_job *job, uint64_t bytes);
+/*
+ * The running job has learnt that it needs so much scratch of each worker, if
+ * that is more than it said. It counts from now on, even if what already runs
+ * then exceeds the budget together. For steps and leaves.
+ *   HF_E_MEMORY  the need exceeds the whole budget (both numbers are named)
+ */
+hf_status hfi_job_widen(hf_job *job, uint64_t scratch, hf_error *err);
 
 /* ---- leaves ------------------------------------------------------------- */
 

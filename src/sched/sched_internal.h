@@ -201,7 +201,9 @@ bool hfi_pool_drive_one(hfi_sched *s); /* host-driven: one piece of work */
 void hfi_pool_release_scratch(hfi_worker *w);
 
 /* budget.c */
-uint64_t hfi_budget_need(const hfi_sched *s, const hfi_job_need *need);
+/* HF_E_MEMORY if that can never fit. */
+hf_status hfi_budget_check(const hfi_sched *s, const hfi_job_need *need,
+                           hf_error *err);
 void hfi_budget_take(hfi_sched *s, hf_job *job);
 void hfi_budget_give(hfi_sched *s, hf_job *job);
 void hfi_budget_resume(hfi_sched *s, hf_job *job); /* a suspended job */

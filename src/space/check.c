@@ -402,6 +402,10 @@ static hf_status open_set(checking *c, hf_job *job, hf_error *err)
                          "labels with N = 2^%" PRIu32
                          " need more memory than there are addresses",
                          c->log_n);
+    s = hfi_job_widen(job, c->plan.scratch, err);
+    if (s != HF_OK)
+        return hfi_error_wrap(err, s, "cannot check labels with N = 2^%" PRIu32,
+                              c->log_n);
     c->loop.body = compare_piece;
     c->loop.grain = c->plan.grain < MAX_LANES ? c->plan.grain : MAX_LANES;
     c->file = c->from_file;
@@ -504,8 +508,8 @@ static hf_status check_options(const hf_space_check_opts *o, hf_error *err)
 }
 
 /*
- * The sidecar may name another N than the one reckoned with here: reading it
- * would block. Where that is larger the check takes more scratch than stated.
+ * The sidecar may name a larger N than the one reckoned with here. Reading it
+ * would block; open_set() makes up for it.
  */
 static hfi_job_need need_of(const checking *c)
 {

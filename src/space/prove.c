@@ -94,12 +94,26 @@ static hf_status check_parameters(const proving *p, uint64_t *difficulty,
     return HF_OK;
 }
 
-static hf_status open_set(proving *p, hf_error *err)
+/* Now that N is known, the check's scratch is as well: days before the check. */
+static hf_status claim_scratch(proving *p, hf_job *job, hf_error *err)
+{
+    hfi_judge_plan plan = hfi_judge_plan_for(p->kernels, p->set.log_n, p->k2,
+                                             hfi_sched_workers(p->sched));
+    hf_status s = p->self_check ? hfi_job_widen(job, plan.scratch, err) : HF_OK;
+    if (s != HF_OK)
+        return hfi_error_wrap(err, s, "cannot check labels with N = 2^%u",
+                              p->set.log_n);
+    return HF_OK;
+}
+
+static hf_status open_set(proving *p, hf_job *job, hf_error *err)
 {
     hf_status s = hfi_prove_set_open(&p->set, hfi_sched_env(p->sched),
                                      p->kernels, p->scrypt_n, err);
     if (s == HF_OK)
         s = check_parameters(p, &p->pass.difficulty, err);
+    if (s == HF_OK)
+        s = claim_scratch(p, job, err);
     if (s != HF_OK)
         return s;
     p->pass.sched = p->sched;
@@ -326,7 +340,7 @@ static hf_status advance(proving *p, hf_job *job, hf_error *err)
 {
     hf_status s = HF_OK;
     if (p->phase == PHASE_OPEN)
-        s = open_set(p, err);
+        s = open_set(p, job, err);
     if (s == HF_OK && p->phase == PHASE_RANDOMX)
         s = wait_randomx(p, job, err);
     else if (p->phase == PHASE_WORK && hfi_pow_search_idle(&p->search))
@@ -438,8 +452,8 @@ static void take_options(proving *p, const hf_space_prove_opts *o)
 }
 
 /*
- * The sidecar may name another N than the one reckoned with here: reading it
- * would block. Where that is larger the check takes more scratch than stated.
+ * The sidecar may name a larger N than the one reckoned with here. Reading it
+ * would block; claim_scratch() makes up for it.
  */
 static hfi_job_need need_of(const proving *p)
 {

@@ -18,11 +18,17 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fenv.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -536,6 +542,94 @@ static void a_bad_label_is_named(void **state)
     temp_folder_remove(dir);
 }
 
+/* ---- disks that fail ------------------------------------------------------------------ */
+
+/* Reads of so many bytes fail with EIO from now on, in this thread. */
+static bool spoil_reads(uint32_t bytes)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pread64, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, bytes, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/*
+ * In a child, which drives the job itself: the last file, of 7616 bytes, cannot
+ * be read. 0 if the error says all of it.
+ */
+static int last_file_unreadable(const record *r)
+{
+    hf_space_prove_opts o = opts_of(r);
+    hf_context *ctx = context_with(0);
+    hf_job *job;
+    hf_error err;
+    const hf_space_proof *proof = NULL;
+    if (!spoil_reads(7616))
+        return 77;
+    hf_status s = run(ctx, &job, r->dir, r->challenge, &o, &proof, &err);
+    hf_context_close(ctx);
+    if (s != HF_E_IO || err.os_code != EIO || proof)
+        return 1;
+    if (!strstr(err.message, "at byte 0 of postdata_2.bin"))
+        return 2;
+    return strstr(err.cause, strerror(EIO)) ? 0 : 3;
+}
+
+static void read_errors(void **state)
+{
+    (void)state;
+    record r;
+    int code;
+    char *dir = copied_set(&r, "set");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(last_file_unreadable(&r));
+    assert_int_equal(waitpid(child, &code, 0), child);
+    temp_folder_remove(dir);
+    assert_true(WIFEXITED(code));
+    if (WEXITSTATUS(code) == 77)
+        skip();
+    assert_int_equal(WEXITSTATUS(code), 0);
+}
+
+/* A file gets shorter while its set is read. */
+static void files_that_shrink(void **state)
+{
+    (void)state;
+    record r;
+    char path[TEMP_PATH];
+    char *dir = copied_set(&r, "set");
+    hf_space_prove_opts o = opts_of(&r);
+    hf_context *ctx = context_with(0);
+    hf_job *job;
+    hf_error err;
+    hf_progress p = {.size = sizeof p};
+    assert_int_equal(
+        hf_space_prove_start(ctx, &job, r.dir, r.challenge, &o, &err), HF_OK);
+    do {
+        (void)hf_context_run(ctx, 0);
+        assert_int_equal(hf_job_progress(job, &p), HF_OK);
+        assert_false(p.finished);
+    } while (strcmp(p.phase, "scan") != 0);
+    temp_path(path, r.dir, "postdata_2.bin");
+    assert_int_equal(truncate(path, 7600), 0);
+    assert_int_equal(hf_job_wait(job, UINT64_MAX, &err), HF_E_FORMAT);
+    assert_non_null(strstr(err.message, "postdata_2.bin"));
+    assert_non_null(strstr(err.cause, "ends at byte 7600"));
+    hf_job_free(job);
+    hf_context_close(ctx);
+    temp_folder_remove(dir);
+}
+
 /* ---- paths and media ------------------------------------------------------------------ */
 
 static void any_path(void **state)
@@ -786,6 +880,41 @@ static void too_little_memory(void **state)
         HF_E_MEMORY);
 }
 
+/* Only the sidecar says that a label takes 128 MiB; found before the pass. */
+static void the_n_of_the_sidecar_is_counted(void **state)
+{
+    (void)state;
+    set s;
+    size_t kernels;
+    uint8_t challenge[32] = {9}, commitment[32], label[32];
+    char path[TEMP_PATH];
+    hf_context *ctx;
+    hf_error err;
+    hf_job *job;
+    const hf_space_proof *proof;
+    hf_context_opts co = HF_CONTEXT_OPTS_INIT;
+    hf_space_prove_opts o = light(16, 26, 37, no_work, 0);
+    hfi_sidecar side = {.scrypt_n = 1 << 20};
+    made_set(&s, 1003, 1 << 20);
+    hfi_space_commitment(commitment, s.meta.node_id, s.meta.commitment_atx_id);
+    assert_int_equal(hfi_label_one(hfi_label_kernels(&kernels)[0], commitment,
+                                   0, 20, label, &err),
+                     HF_OK);
+    memcpy(s.labels, label, 16);
+    temp_write(temp_path(path, s.dir, "postdata_0.bin"), s.labels,
+               16 * s.count);
+    assert_int_equal(hfi_sidecar_save(&side, &plain_env, s.dir, &err), HF_OK);
+    co.workers = 1;
+    co.memory_budget = 370 << 20; /* light memory, but not 128 MiB more */
+    assert_int_equal(hf_context_open(&ctx, &co, &err), HF_OK);
+    must_fail(ctx, s.dir, challenge, &o, HF_E_MEMORY, "N = 2^20", "budget");
+    o.no_self_check = true;
+    must_run(ctx, &job, s.dir, challenge, &o, &proof);
+    hf_job_free(job);
+    hf_context_close(ctx);
+    drop_set(&s);
+}
+
 /* Each allocation fails in turn: an error, and the next proof is the same. */
 static void every_allocation_fails(void **state)
 {
@@ -825,6 +954,8 @@ int main(void)
         cmocka_unit_test(incomplete_data),
         cmocka_unit_test(surplus_files),
         cmocka_unit_test(a_bad_label_is_named),
+        cmocka_unit_test(read_errors),
+        cmocka_unit_test(files_that_shrink),
         cmocka_unit_test(any_path),
         cmocka_unit_test(read_only_media),
         cmocka_unit_test(cancel_during_the_pass),
@@ -833,6 +964,7 @@ int main(void)
         cmocka_unit_test(the_handle_outlives_the_context),
         cmocka_unit_test(host_rounding),
         cmocka_unit_test(too_little_memory),
+        cmocka_unit_test(the_n_of_the_sidecar_is_counted),
         cmocka_unit_test(every_allocation_fails),
     };
     return cmocka_run_group_tests(tests, open_shared, close_shared);

@@ -107,6 +107,46 @@ static void scratch_is_shared_kept_and_trimmed(void **state)
     kit_close(s);
 }
 
+static void widen_once(hf_job *job, hfi_worker *worker, void *user)
+{
+    _Atomic bool *often = user;
+    hf_error err = {0};
+    (void)worker;
+    assert_int_equal(hfi_job_widen(job, 200 * MIB, &err), HF_E_MEMORY);
+    assert_non_null(strstr(err.message, "419430400"));
+    assert_non_null(strstr(err.message, "104857600"));
+    if (!atomic_exchange(often, true)) {
+        assert_int_equal(hfi_job_widen(job, 30 * MIB, &err), HF_OK);
+        assert_int_equal(hfi_job_widen(job, 10 * MIB, &err), HF_OK);
+    }
+}
+
+/* What a job learns of its need counts for those that come after it. */
+static void jobs_may_need_more_later(void **state)
+{
+    (void)state;
+    hfi_sched *s = kit_open(2, 8, 100 * MIB);
+    kit_seen seen = {0}, after = {0};
+    _Atomic bool widened = false;
+    kit_plan plan = {.cpu_leaves = 1,
+                     .leaf_us = 500,
+                     .in_leaf = widen_once,
+                     .in_leaf_user = &widened,
+                     .need = {0, 8 * MIB}};
+    hf_job *first = kit_started(s, &plan, &seen);
+    assert_true(kit_until(&seen.runs, 1));
+    assert_int_equal(hfi_sched_memory_used(s), 60 * MIB);
+    kit_plan other = {.cpu_leaves = 1, .rounds = 1, .need = {50 * MIB, 0}};
+    hf_job *second = kit_started(s, &other, &after);
+    assert_true(kit_until(&seen.runs, atomic_load(&seen.runs) + 20));
+    assert_int_equal(atomic_load(&after.steps), 0);
+    hf_job_free(first);
+    assert_int_equal(hf_job_wait(second, 20000, NULL), HF_OK);
+    assert_int_equal(hfi_sched_memory_used(s), 0);
+    hf_job_free(second);
+    kit_close(s);
+}
+
 static void urgent_work_suspends_background(void **state)
 {
     (void)state;
@@ -266,6 +306,7 @@ int main(void)
         cmocka_unit_test(what_can_never_fit_is_refused),
         cmocka_unit_test(jobs_wait_for_room_and_smaller_ones_pass),
         cmocka_unit_test(scratch_is_shared_kept_and_trimmed),
+        cmocka_unit_test(jobs_may_need_more_later),
         cmocka_unit_test(urgent_work_suspends_background),
         cmocka_unit_test(suspended_jobs_can_be_cancelled),
         cmocka_unit_test(what_urgent_work_waits_for_is_raised),
