@@ -65,7 +65,9 @@ typedef struct hf_context_opts {
     void *wake_user; /* keeps until hf_context_close */
 
     /* Opt-in: own allocator for everything but large scratch, which comes from
-     * the system. Called from any thread. Both or neither. */
+     * the system. Called from any thread. Both or neither. Blocks are aligned
+     * as malloc's, to 16 bytes; NULL means no memory; release is never given
+     * NULL. */
     void *(*alloc)(void *user, size_t bytes);
     void (*release)(void *user, void *ptr);
     void *alloc_user; /* keeps until hf_context_close and the last job freed */
