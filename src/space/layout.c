@@ -265,28 +265,36 @@ static hf_status network_members(hf_space_network *n, const char *path,
     return HF_OK;
 }
 
+hf_status hfi_network_parse(hf_space_network *out, const hfi_env *env,
+                            const char *what, const char *text, size_t bytes,
+                            hf_error *err)
+{
+    hfi_json_doc *doc = NULL;
+    const hfi_json *root = NULL;
+    hf_space_network n;
+    hf_space_network_mainnet(&n);
+    hf_status s = hfi_json_parse(&doc, &root, env, what, text, bytes, err);
+    if (s == HF_OK)
+        s = network_members(&n, what, root, err);
+    if (s == HF_OK)
+        *out = n;
+    hfi_json_free(doc);
+    return s;
+}
+
 hf_status hf_space_network_load(hf_space_network *out, const char *path,
                                 hf_error *err)
 {
     hfi_env env = {0};
     char *text = NULL;
     size_t bytes = 0;
-    hfi_json_doc *doc = NULL;
-    const hfi_json *root = NULL;
-    hf_space_network n;
     if (out == NULL || path == NULL)
         return hfi_error(err, HF_E_ARGUMENT, "%s is NULL",
                          out == NULL ? "out" : "path");
-    hf_space_network_mainnet(&n);
     hf_status s = hfi_file_load(&env, path, MAX_NETWORK_BYTES, &text, &bytes,
                                 err);
     if (s == HF_OK)
-        s = hfi_json_parse(&doc, &root, &env, path, text, bytes, err);
-    if (s == HF_OK)
-        s = network_members(&n, path, root, err);
-    if (s == HF_OK)
-        *out = n;
-    hfi_json_free(doc);
+        s = hfi_network_parse(out, &env, path, text, bytes, err);
     hfi_free(&env, text);
     return s;
 }

@@ -46,6 +46,11 @@ hf_status hfi_meta_save(const hf_space_meta *meta, const hfi_env *env,
 /* The text of the file, in `t`, which the caller has initialised. */
 void hfi_meta_format(hfi_text *t, const hf_space_meta *meta);
 
+/* Parses the text of a network file; unknown members are refused. */
+hf_status hfi_network_parse(hf_space_network *out, const hfi_env *env,
+                            const char *what, const char *text, size_t bytes,
+                            hf_error *err);
+
 /* What lies in the folder: files of the set and those above. */
 typedef struct hfi_space_file {
     uint64_t bytes;
