@@ -355,6 +355,18 @@ class Docs(Case):
                          'X(HF_E_IO, 4, "") X(HF_E_NEW, 5, "")')
         self.bad("HF_E_NEW is explained nowhere", "check_docs")
 
+    def test_case_without_test(self):
+        test = self.tree.root / "tests/unit/test_thing.c"
+        test.parent.mkdir(parents=True, exist_ok=True)
+        test.write_text(C + "static void grows(void)\n{\n}\n")
+        table = self.tree.root / "docs/testing.md"
+        table.write_text("| P01 | it | `test_thing: grows` (all) |\n")
+        self.good("check_docs")
+        table.write_text("| P01 | it | `test_thing: grows, shrinks` |\n")
+        self.bad("test_thing has no shrinks", "check_docs")
+        table.write_text("| P01 | it | `test_other: grows` |\n")
+        self.bad("there is no test_other", "check_docs")
+
     def test_option_not_in_manual(self):
         self.bad("--color is not told", "check_docs",
                  *self.tool("  info\n--json --help --color"))
