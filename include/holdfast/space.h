@@ -12,6 +12,18 @@
  *
  * Identities, challenges and difficulties are 32 bytes; difficulties are
  * compared bytewise, first byte most significant, "met" meaning strictly below.
+ *
+ * All functions here may be called from any thread. Those that take no context
+ * allocate with malloc and block on files alone. A start call returns at once,
+ * and every one may fail with
+ *   HF_E_ARGUMENT  a pointer is NULL or an option out of range: the text names
+ *                  it, with the value and what is wanted
+ *   HF_E_MEMORY    the job needs more than the whole budget: both are named
+ *   HF_E_BUSY      every place for jobs is taken
+ *   HF_E_STATE     the context is being closed, or belongs to a parent process
+ * How the job itself may end stands at each. A result call with a job of
+ * another operation is HF_E_ARGUMENT. In an opts struct 0 and NULL mean the
+ * default; `size` is sizeof that struct, and the ..._OPTS_INIT set it.
  */
 #ifndef HOLDFAST_SPACE_H
 #define HOLDFAST_SPACE_H
@@ -114,8 +126,10 @@ HF_API HF_CHECKED hf_status hf_space_get_status(hf_space_status *out,
 /*
  * The N of a set: `wanted` if not 0, else the sidecar's, else 8192. If label 0
  * is stored it is recomputed (N = 8192: 2 ms; not above 2^22).
+ * Waits in the calling thread.
  *   borrows dir;  fills *scrypt_n
  *   HF_E_STATE  another N is recorded, or label 0 differs: both are named
+ *   HF_E_IO, HF_E_FORMAT  metadata or sidecar cannot be read
  */
 HF_API HF_CHECKED hf_status hf_space_find_scrypt_n(hf_context *ctx,
                                                    uint64_t *scrypt_n,
@@ -234,7 +248,9 @@ typedef struct hf_space_nonce_opts {
  * Reads the stored labels, takes the lowest, recomputes candidates and stores
  * the nonce in the metadata if it beats the one there.
  *   borrows dir, opts (NULL: defaults);  gives *job (hf_job_free)
- *   the job's end: HF_E_NOT_FOUND if no label is below the difficulty
+ * The job's end: HF_E_NOT_FOUND  no label is below the difficulty; HF_E_STATE
+ * N differs; HF_E_ARGUMENT  files outside the set; HF_E_FORMAT; HF_E_IO;
+ * HF_E_MEMORY; HF_E_CANCELLED.
  */
 HF_API HF_CHECKED hf_status hf_space_nonce_start(
     hf_context *ctx, hf_job **job, const char *dir,
@@ -267,7 +283,7 @@ typedef struct hf_space_labels_opts {
  * The last index is at most 2^64 - 2. Default priority background. Shared
  * context.
  *   borrows commitment, opts (NULL: defaults);  gives *job (hf_job_free)
- *   HF_E_ARGUMENT, HF_E_MEMORY (the range exceeds the budget)  at once
+ * The job's end: HF_E_MEMORY; HF_E_CANCELLED.
  */
 HF_API HF_CHECKED hf_status hf_space_labels_start(
     hf_context *ctx, hf_job **job, const uint8_t *commitment, uint64_t first,
@@ -308,16 +324,20 @@ typedef struct hf_space_proof {
  * string), challenge, node_id, commitment_atx_id (hex), num_units,
  * labels_per_unit. `what` names the text in errors. Unknown members are
  * refused.  borrows what, json;  gives *proof (hf_space_proof_free)
+ *   HF_E_FORMAT  what is wrong is named: member, value, wanted
+ *   HF_E_MEMORY
  */
 HF_API HF_CHECKED hf_status hf_space_proof_parse(hf_space_proof **proof,
                                                  const char *what,
                                                  const char *json,
                                                  size_t bytes, hf_error *err);
-/* borrows path;  gives *proof (hf_space_proof_free) */
+/* The same from a file; HF_E_IO as well.
+ *   borrows path;  gives *proof (hf_space_proof_free) */
 HF_API HF_CHECKED hf_status hf_space_proof_load(hf_space_proof **proof,
                                                 const char *path,
                                                 hf_error *err);
-/* Atomic, mode 0600.  borrows proof, path */
+/* Atomic, mode 0600; HF_E_IO: what was there is as it was.
+ *   borrows proof, path */
 HF_API HF_CHECKED hf_status hf_space_proof_save(const hf_space_proof *proof,
                                                 const char *path,
                                                 hf_error *err);
@@ -392,8 +412,8 @@ typedef struct hf_space_verify_opts {
     hf_job_opts job;
     hf_space_network network; /* bounds and parameters that bind */
     hf_space_verify_mode mode;
-    uint64_t index;
-    uint64_t k3;
+    uint64_t index; /* with ONE, from 0; if not below k2 none is checked */
+    uint64_t k3;    /* with SUBSET; more than k2: all of them */
     const uint8_t *seed; /* borrows; NULL only with 0 bytes */
     size_t seed_bytes;
     /* Also refuse what the network lets pass: repeated or out-of-range
@@ -421,6 +441,7 @@ typedef struct hf_space_verdict {
  * error: the job ends with HF_OK and a verdict. Light RandomX memory is held by
  * the context. Default priority normal. Shared context.
  *   borrows proof, opts;  gives *job (hf_job_free)
+ * The job's end: HF_E_MEMORY; HF_E_CANCELLED.
  */
 HF_API HF_CHECKED hf_status hf_space_verify_start(
     hf_context *ctx, hf_job **job, const hf_space_proof *proof,
@@ -539,7 +560,8 @@ typedef struct hf_space_bench_outcome {
     const char *kernel;        /* file suffix of the variant */
 } hf_space_bench_outcome;
 
-/* Measures labels a second, writes nothing.
+/* Measures labels a second, writes nothing. Default priority normal. The job's
+ * end: HF_E_MEMORY; HF_E_CANCELLED.
  *   borrows opts (NULL: defaults);  gives *job (hf_job_free) */
 HF_API HF_CHECKED hf_status hf_space_bench_start(
     hf_context *ctx, hf_job **job, const hf_space_bench_opts *opts,
