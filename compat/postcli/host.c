@@ -68,6 +68,12 @@ static void take_signals(struct host *h)
     }
 }
 
+bool host_stopped(struct host *h)
+{
+    take_signals(h);
+    return h->stopped;
+}
+
 static void tell_progress(const struct host *h, const hf_job *job, time_t *last)
 {
     hf_progress p = {.size = sizeof p};
@@ -90,7 +96,7 @@ hf_status host_wait(struct host *h, hf_job *job, hf_error *err)
         {.fd = hf_context_event_fd(h->ctx), .events = POLLIN},
         {.fd = h->signal_fd, .events = POLLIN},
     };
-    if (h->stopped)
+    if (host_stopped(h))
         hf_job_cancel(job);
     for (bool ended = false; !ended;) {
         while (!ended && hf_context_next(h->ctx, &c))
@@ -164,8 +170,8 @@ void host_warn_surplus(const struct host *h)
     if (hf_space_get_status(&st, h->flags->datadir, &err) != HF_OK ||
         st.files_surplus == 0)
         return;
-    say("WARNING: %s has %u data files above the last: NumUnits %u makes %u "
-        "files, there are %u; they are left alone",
+    say("WARNING: %s has %u data files above the last: %u units make %u files; "
+        "the others, of %llu bytes, are left alone",
         h->flags->datadir, st.files_surplus, st.meta.num_units, st.files_total,
-        st.files_total + st.files_surplus);
+        (unsigned long long)st.bytes_surplus);
 }

@@ -19,6 +19,9 @@ bool host_open_signals(struct host *h, const struct flags *f);
 hf_status host_open(struct host *h, hf_error *err);
 void host_close(struct host *h);
 
+/* Whether a signal has come. */
+bool host_stopped(struct host *h);
+
 /* Waits for the job, writing log lines; a signal cancels it. */
 hf_status host_wait(struct host *h, hf_job *job, hf_error *err);
 

@@ -107,6 +107,15 @@ class Sets(Case):
                 f"Label: {whole['NonceValue'].upper()}\n", r.err)
             self.assertEqual(contents(folder), contents(POST / name))
 
+    def test_nonce_that_is_lower_stays(self):
+        # Label 355 lies in file 2, and is not looked at.
+        folder = self.vector("a-4files-even")
+        before = digest(folder)
+        r = self.run_tool("-datadir", folder, "-searchForNonce", "-scryptN", 2,
+                          "-toFile", 1)
+        self.assertIn("Nonce: 355 |", r.err)
+        self.assertEqual(digest(folder), before)
+
     def test_nonce_not_found(self):
         folder = self.vector("a-4files-even")
         meta = json.loads((folder / META).read_text())

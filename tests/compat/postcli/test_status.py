@@ -73,14 +73,14 @@ class Status(Case):
 
     def differs(self, code, words, **flags):
         before = digest(self.dir)
-        r = self.make(code=code, **flags)
+        r = self.make(code=code, **{"id": None, **flags})
         self.assertIn(words, r.err)
         self.assertEqual(digest(self.dir), before)
 
     def test_existing_set(self):
         self.make(id="ab" * 32)
         where = f"datadir: {self.dir}\n"
-        self.differs(1, "-numUnits must be specified", id=None, numUnits=None)
+        self.differs(1, "-numUnits must be specified", numUnits=None)
         self.differs(1, "-commitmentAtxId must be specified",
                      commitmentAtxId=None)
         self.differs(1, "-provider flag is required", provider=None)

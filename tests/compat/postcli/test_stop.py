@@ -5,7 +5,7 @@ from kit import *
 
 STOP_WITHIN = 30
 # Long enough to be met in the middle, short enough to be finished.
-SLOW = dict(labels=1 << 15, n=128, size=65536)
+SLOW = dict(labels=1 << 15, n=256, size=65536)
 
 
 def signal_waits():
@@ -26,6 +26,11 @@ class Stop(Case):
         while not self.stored() and p.poll() is None and \
                 time.monotonic() < end:
             time.sleep(0.002)
+        self.assertIsNone(p.poll(), "it was done before it was stopped")
+        # Data that are being written are not deleted.
+        r = self.run_tool(*self.set_flags(**SLOW), "-yes", "-reset",
+                          answers="y\n", code=1)
+        self.assertIn(f"process {p.pid} writes to", r.err)
         self.assertIsNone(p.poll(), "it was done before it was stopped")
         begin = time.monotonic()
         p.send_signal(signal.SIGINT)
