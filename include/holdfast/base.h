@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define HF_API __attribute__((visibility("default")))
+#define HF_API     __attribute__((visibility("default")))
 #define HF_CHECKED __attribute__((warn_unused_result))
 #else
 #define HF_API
@@ -29,7 +29,7 @@ extern "C" {
 #define HF_VERSION_MAJOR 0
 #define HF_VERSION_MINOR 1
 #define HF_VERSION_PATCH 0
-#define HF_VERSION "0.1.0"
+#define HF_VERSION       "0.1.0"
 
 /*
  * The one list of status codes: name, number, what the caller can do.
@@ -38,10 +38,11 @@ extern "C" {
 #define HF_STATUS_LIST(X)                                                      \
     X(HF_OK, 0, "success")                                                     \
     X(HF_E_ARGUMENT, 1, "an argument is wrong: correct the call")              \
-    X(HF_E_STATE, 2, "not possible in this state: data belong to another set, "\
-                     "or a handle is closed")                                  \
+    X(HF_E_STATE, 2,                                                           \
+      "not possible in this state: data belong to another set, "               \
+      "or a handle is closed")                                                 \
     X(HF_E_MEMORY, 3, "memory or the budget does not suffice: free some")      \
-    X(HF_E_IO, 4, "reading or writing failed: see the operating system code") \
+    X(HF_E_IO, 4, "reading or writing failed: see the operating system code")  \
     X(HF_E_FORMAT, 5, "data are not of the expected form: restore them")       \
     X(HF_E_UNSUPPORTED, 6, "this build, CPU or system cannot do it")           \
     X(HF_E_DEVICE, 7, "a device or provider failed: choose another")           \

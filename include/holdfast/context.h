@@ -42,10 +42,10 @@ typedef struct hf_log_record {
  * hf_context_open() copies everything it keeps.
  */
 typedef struct hf_context_opts {
-    size_t size;           /* sizeof(hf_context_opts) */
-    uint32_t workers;      /* HF_WORKERS_AUTO: affinity and cgroup quota;
+    size_t size;            /* sizeof(hf_context_opts) */
+    uint32_t workers;       /* HF_WORKERS_AUTO: affinity and cgroup quota;
                               0: no thread at all, see hf_context_run() */
-    uint32_t queue_length; /* jobs whose completion is not yet taken;
+    uint32_t queue_length;  /* jobs whose completion is not yet taken;
                               0: 256, at most 65536 */
     uint64_t memory_budget; /* bytes; 0: half of what is there */
     const char *kernel;     /* borrows; force "portable", "sse2", "avx2",

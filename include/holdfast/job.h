@@ -36,12 +36,12 @@ typedef struct hf_job_opts {
 } hf_job_opts;
 
 typedef struct hf_progress {
-    size_t size;        /* in: sizeof(hf_progress) */
-    const char *phase;  /* static text: "queued", "labels", "work", "scan" ... */
-    const char *unit;   /* static text: "labels", "bytes", "hashes" ... */
-    uint64_t done;      /* of this phase */
-    uint64_t total;     /* of this phase; 0 if unknown */
-    double rate;        /* units a second over the last seconds; 0: unknown */
+    size_t size;       /* in: sizeof(hf_progress) */
+    const char *phase; /* static text: "queued", "labels", "work", "scan" ... */
+    const char *unit;  /* static text: "labels", "bytes", "hashes" ... */
+    uint64_t done;     /* of this phase */
+    uint64_t total;    /* of this phase; 0 if unknown */
+    double rate;       /* units a second over the last seconds; 0: unknown */
     uint64_t elapsed_ms;   /* since the start of the job */
     uint64_t remaining_ms; /* of this phase; UINT64_MAX if unknown */
     bool finished;         /* the job has ended */

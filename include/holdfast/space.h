@@ -36,9 +36,9 @@
 extern "C" {
 #endif
 
-#define HF_SPACE_ID_BYTES 32
+#define HF_SPACE_ID_BYTES    32
 #define HF_SPACE_LABEL_BYTES 16
-#define HF_SPACE_MAX_NONCES 4096u
+#define HF_SPACE_MAX_NONCES  4096u
 
 /* ---- network parameters ------------------------------------------------- */
 
@@ -77,12 +77,12 @@ typedef struct hf_space_meta {
     uint8_t commitment_atx_id[32];
     uint64_t labels_per_unit;
     uint32_t num_units;
-    uint64_t max_file_size;  /* bytes; floor(/16) labels a file */
-    bool has_nonce;          /* VRF nonce: index of its label */
+    uint64_t max_file_size; /* bytes; floor(/16) labels a file */
+    bool has_nonce;         /* VRF nonce: index of its label */
     uint64_t nonce;
-    bool has_nonce_value;    /* first 16 bytes of that label */
+    bool has_nonce_value; /* first 16 bytes of that label */
     uint8_t nonce_value[16];
-    bool has_last_position;  /* where the search beyond the data goes on */
+    bool has_last_position; /* where the search beyond the data goes on */
     uint64_t last_position;
 } hf_space_meta;
 
@@ -92,11 +92,10 @@ typedef struct hf_space_meta {
  *   HF_E_IO (not there), HF_E_FORMAT (member, value and range are named)
  */
 HF_API HF_CHECKED hf_status hf_space_meta_load(hf_space_meta *out,
-                                               const char *path,
-                                               hf_error *err);
+                                               const char *path, hf_error *err);
 
 typedef struct hf_space_status {
-    size_t size;        /* in: sizeof(hf_space_status) */
+    size_t size; /* in: sizeof(hf_space_status) */
     hf_space_meta meta;
     uint64_t scrypt_n;      /* 0: not recorded (a set of the present tools) */
     uint64_t labels_total;  /* of the whole set */
@@ -106,8 +105,8 @@ typedef struct hf_space_status {
     uint32_t files_partial;
     uint32_t files_surplus; /* above the last file: never touched */
     uint64_t bytes_surplus;
-    uint64_t bytes_torn;     /* beyond the last whole label of a file */
-    uint32_t files_too_long; /* longer than their share */
+    uint64_t bytes_torn;       /* beyond the last whole label of a file */
+    uint32_t files_too_long;   /* longer than their share */
     uint32_t first_incomplete; /* number of the first such file; files_total
                                   if all are complete */
     uint64_t writer_pid;       /* of the process that last wrote; 0: unknown */
@@ -120,8 +119,7 @@ typedef struct hf_space_status {
  * blocks only on the file system.  borrows dir;  fills *out
  */
 HF_API HF_CHECKED hf_status hf_space_get_status(hf_space_status *out,
-                                                const char *dir,
-                                                hf_error *err);
+                                                const char *dir, hf_error *err);
 
 /*
  * The N of a set: `wanted` if not 0, else the sidecar's, else 8192. If label 0
@@ -154,11 +152,11 @@ typedef struct hf_space_init_opts {
     uint64_t max_file_size;   /* bytes, at least 1024; 0: 4 GiB */
     uint64_t scrypt_n;        /* 0: the sidecar's, else 8192 */
     /* Part of the files, both included; no nonce search beyond the data. */
-    uint32_t from_file; /* 0 */
-    uint32_t to_file;   /* HF_SPACE_FILES_ALL: the last */
-    const char *provider; /* borrows; NULL or "cpu" */
-    bool no_nonce_search; /* do not look for a VRF nonce beyond the data */
-    uint64_t batch_labels; /* 0: from the measured rate */
+    uint32_t from_file;        /* 0 */
+    uint32_t to_file;          /* HF_SPACE_FILES_ALL: the last */
+    const char *provider;      /* borrows; NULL or "cpu" */
+    bool no_nonce_search;      /* do not look for a VRF nonce beyond the data */
+    uint64_t batch_labels;     /* 0: from the measured rate */
     uint64_t checkpoint_bytes; /* labels synced at least so often; 0: 1 GiB */
     uint32_t checkpoint_ms;    /* 0: 60 s */
 } hf_space_init_opts;
@@ -173,14 +171,14 @@ typedef struct hf_space_plan {
     size_t size; /* in: sizeof(hf_space_plan) */
     hf_space_meta meta;
     uint64_t scrypt_n;
-    bool exists;            /* a set is there and agrees */
+    bool exists; /* a set is there and agrees */
     uint32_t first_file;
     uint32_t last_file;
     uint64_t labels_total;  /* of these files */
     uint64_t labels_stored; /* of these, already there */
     uint64_t bytes_to_write;
-    uint64_t bytes_free;    /* on the file system */
-    uint64_t memory_bytes;  /* largest resident size the job needs */
+    uint64_t bytes_free;   /* on the file system */
+    uint64_t memory_bytes; /* largest resident size the job needs */
 } hf_space_plan;
 
 /*
@@ -212,7 +210,7 @@ HF_API HF_CHECKED hf_status hf_space_init_start(hf_context *ctx, hf_job **job,
                                                 hf_error *err);
 
 typedef struct hf_space_init_outcome {
-    size_t size; /* in: sizeof(hf_space_init_outcome) */
+    size_t size;             /* in: sizeof(hf_space_init_outcome) */
     hf_space_meta meta;      /* as stored now */
     uint64_t labels_found;   /* already there at the start */
     uint64_t labels_written; /* by this job */
@@ -252,9 +250,9 @@ typedef struct hf_space_nonce_opts {
  * N differs; HF_E_ARGUMENT  files outside the set; HF_E_FORMAT; HF_E_IO;
  * HF_E_MEMORY; HF_E_CANCELLED.
  */
-HF_API HF_CHECKED hf_status hf_space_nonce_start(
-    hf_context *ctx, hf_job **job, const char *dir,
-    const hf_space_nonce_opts *opts, hf_error *err);
+HF_API HF_CHECKED hf_status
+hf_space_nonce_start(hf_context *ctx, hf_job **job, const char *dir,
+                     const hf_space_nonce_opts *opts, hf_error *err);
 
 /* The metadata with the nonce found. HF_E_BUSY while the job runs, its error
  * if it failed.  fills *out */
@@ -267,8 +265,8 @@ HF_API HF_CHECKED hf_status hf_space_nonce_result(const hf_job *job,
 typedef struct hf_space_labels_opts {
     size_t size; /* sizeof(hf_space_labels_opts) */
     hf_job_opts job;
-    uint64_t scrypt_n;    /* 0: 8192 */
-    const char *provider; /* borrows; NULL or "cpu" */
+    uint64_t scrypt_n;             /* 0: 8192 */
+    const char *provider;          /* borrows; NULL or "cpu" */
     const uint8_t *vrf_difficulty; /* borrows; 32 bytes; NULL: no search */
 } hf_space_labels_opts;
 
@@ -290,7 +288,7 @@ HF_API HF_CHECKED hf_status hf_space_labels_start(
     uint64_t count, const hf_space_labels_opts *opts, hf_error *err);
 
 typedef struct hf_space_labels {
-    size_t size; /* in: sizeof(hf_space_labels) */
+    size_t size;           /* in: sizeof(hf_space_labels) */
     const uint8_t *labels; /* 16 * count bytes, lent until hf_job_free() */
     uint64_t first;
     uint64_t count;
@@ -329,8 +327,8 @@ typedef struct hf_space_proof {
  */
 HF_API HF_CHECKED hf_status hf_space_proof_parse(hf_space_proof **proof,
                                                  const char *what,
-                                                 const char *json,
-                                                 size_t bytes, hf_error *err);
+                                                 const char *json, size_t bytes,
+                                                 hf_error *err);
 /* The same from a file; HF_E_IO as well.
  *   borrows path;  gives *proof (hf_space_proof_free) */
 HF_API HF_CHECKED hf_status hf_space_proof_load(hf_space_proof **proof,
@@ -347,8 +345,7 @@ HF_API HF_CHECKED hf_status hf_space_proof_save(const hf_space_proof *proof,
  * HF_E_MEMORY is returned.  borrows proof;  fills buffer, *need
  */
 HF_API HF_CHECKED hf_status hf_space_proof_format(const hf_space_proof *proof,
-                                                  char *buffer,
-                                                  size_t capacity,
+                                                  char *buffer, size_t capacity,
                                                   size_t *need, hf_error *err);
 /* Frees what parse and load gave. NULL is fine. */
 HF_API void hf_space_proof_free(hf_space_proof *proof);
@@ -368,7 +365,7 @@ typedef struct hf_space_prove_opts {
     const uint8_t *pow_difficulty; /* borrows; 32 bytes; NULL: main net's */
     uint64_t scrypt_n;             /* 0: the sidecar's, else 8192 */
     hf_space_randomx randomx;
-    bool large_pages; /* explicit huge pages for RandomX if there are any */
+    bool large_pages;   /* explicit huge pages for RandomX if there are any */
     bool no_self_check; /* hand the proof out without verifying it */
 } hf_space_prove_opts;
 
@@ -412,8 +409,8 @@ typedef struct hf_space_verify_opts {
     hf_job_opts job;
     hf_space_network network; /* bounds and parameters that bind */
     hf_space_verify_mode mode;
-    uint64_t index; /* with ONE, from 0; if not below k2 none is checked */
-    uint64_t k3;    /* with SUBSET; more than k2: all of them */
+    uint64_t index;      /* with ONE, from 0; if not below k2 none is checked */
+    uint64_t k3;         /* with SUBSET; more than k2: all of them */
     const uint8_t *seed; /* borrows; NULL only with 0 bytes */
     size_t seed_bytes;
     /* Also refuse what the network lets pass: repeated or out-of-range
@@ -490,9 +487,9 @@ typedef struct hf_space_check_opts {
  * The job's end: HF_E_ARGUMENT  files outside the set; HF_E_STATE  a file is
  * missing or short, and named; HF_E_FORMAT; HF_E_IO; HF_E_CANCELLED.
  */
-HF_API HF_CHECKED hf_status hf_space_check_start(
-    hf_context *ctx, hf_job **job, const char *dir,
-    const hf_space_check_opts *opts, hf_error *err);
+HF_API HF_CHECKED hf_status
+hf_space_check_start(hf_context *ctx, hf_job **job, const char *dir,
+                     const hf_space_check_opts *opts, hf_error *err);
 
 typedef struct hf_space_bad_range {
     uint32_t file;
@@ -552,7 +549,7 @@ typedef struct hf_space_bench_opts {
 } hf_space_bench_opts;
 
 typedef struct hf_space_bench_outcome {
-    size_t size; /* in: sizeof(hf_space_bench_outcome) */
+    size_t size;              /* in: sizeof(hf_space_bench_outcome) */
     double labels_per_second; /* all workers together */
     uint32_t workers;
     uint32_t labels_in_flight; /* of one worker, as chosen */
@@ -563,9 +560,9 @@ typedef struct hf_space_bench_outcome {
 /* Measures labels a second, writes nothing. Default priority normal. The job's
  * end: HF_E_MEMORY; HF_E_CANCELLED.
  *   borrows opts (NULL: defaults);  gives *job (hf_job_free) */
-HF_API HF_CHECKED hf_status hf_space_bench_start(
-    hf_context *ctx, hf_job **job, const hf_space_bench_opts *opts,
-    hf_error *err);
+HF_API HF_CHECKED hf_status
+hf_space_bench_start(hf_context *ctx, hf_job **job,
+                     const hf_space_bench_opts *opts, hf_error *err);
 /* HF_E_BUSY while the job runs, its error if it failed.  fills *out */
 HF_API HF_CHECKED hf_status hf_space_bench_result(const hf_job *job,
                                                   hf_space_bench_outcome *out,

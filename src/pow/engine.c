@@ -206,8 +206,8 @@ static hf_status alloc_cache(hfi_pow *p, bool large_pages, hf_error *err)
         flags = with(flags, RANDOMX_FLAG_JIT);
     p->large_pages = false;
     if (large_pages && large_pages_free(p, "cache", CACHE_BYTES)) {
-        p->memory.cache =
-            randomx_alloc_cache(with(flags, RANDOMX_FLAG_LARGE_PAGES));
+        p->memory.cache = randomx_alloc_cache(
+            with(flags, RANDOMX_FLAG_LARGE_PAGES));
         p->large_pages = p->memory.cache != NULL;
     }
     if (p->memory.cache == NULL)
@@ -274,8 +274,8 @@ static void prefer_huge_pages(randomx_dataset *dataset)
 #ifdef MADV_HUGEPAGE
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = (uintptr_t)randomx_get_dataset_memory(dataset);
-    uintptr_t end =
-        begin + randomx_dataset_item_count() * RANDOMX_DATASET_ITEM_SIZE;
+    uintptr_t end = begin +
+                    randomx_dataset_item_count() * RANDOMX_DATASET_ITEM_SIZE;
 
     begin = (begin + page - 1) / page * page;
     end = end / page * page;

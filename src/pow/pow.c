@@ -210,8 +210,8 @@ static bool run_build_leaf(hfi_leaf *leaf, hfi_worker *w)
     hfi_pow *p = u->pow;
 
     if (u->stage == CACHE)
-        p->build_status =
-            hfi_pow_build_cache(p, w, u->large_pages, &p->build_error);
+        p->build_status = hfi_pow_build_cache(p, w, u->large_pages,
+                                              &p->build_error);
     else
         p->build_status = hfi_pow_test(p, w, true, &p->build_error);
     return false;
@@ -228,8 +228,8 @@ static void submit_leaf(hfi_pow_use *u, int stage)
 static void run_slices(hfi_loop *loop, uint64_t begin, uint64_t end,
                        hfi_worker *worker)
 {
-    hfi_pow_use *u =
-        (hfi_pow_use *)(void *)((char *)loop - offsetof(hfi_pow_use, loop));
+    hfi_pow_use *u = (hfi_pow_use *)(void *)((char *)loop -
+                                             offsetof(hfi_pow_use, loop));
     hfi_pow *p = u->pow;
 
     (void)worker;
@@ -319,8 +319,8 @@ static hfi_pow_ready begin_cache(hfi_pow_use *u, hf_error *err)
     hf_error why;
 
     if (p->memory.machines == NULL)
-        p->memory.machines =
-            hfi_calloc(p->env, 2 * (size_t)p->workers, sizeof(randomx_vm *));
+        p->memory.machines = hfi_calloc(p->env, 2 * (size_t)p->workers,
+                                        sizeof(randomx_vm *));
     if (p->memory.machines == NULL) {
         (void)hfi_error(&why, HF_E_MEMORY, "no memory for RandomX");
         return fail_building(u, &why, err);

@@ -39,8 +39,8 @@ static void run_hashes(hfi_loop *loop, uint64_t begin, uint64_t end,
         t->entry = pow_float_mode();
         fesetround(t->rounding);
         unsigned mode = pow_float_mode();
-        hf_status s =
-            hfi_pow_hash(&t->use, w, h->input, h->bytes, h->out, &err);
+        hf_status s = hfi_pow_hash(&t->use, w, h->input, h->bytes, h->out,
+                                   &err);
         if (pow_float_mode() != mode)
             t->lost_state = true;
         fesetround(before);
