@@ -733,12 +733,16 @@ static const hfi_labeler_ops *true_ops;
 static hfi_labeler_ops false_ops;
 static int lies_left;
 
+/* Once for each time that a batch is computed: later it may be read at the
+ * same time. */
 static bool lying_idle(hfi_labeler *l, const hfi_label_batch *b)
 {
+    hfi_label_batch *mine = (hfi_label_batch *)(uintptr_t)b;
     if (!true_ops->idle(l, b))
         return false;
     if (lies_left > 0 && b->first + b->count > 700 && b->ended_ns != 0) {
-        b->labels[16 * (b->count - 1)] ^= 1;
+        mine->labels[16 * (b->count - 1)] ^= 1;
+        mine->ended_ns = 0;
         lies_left--;
     }
     return true;
