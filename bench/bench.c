@@ -14,12 +14,10 @@ static const struct {
     const char *name;
     int (*run)(const struct bench_opts *opts);
 } benches[] = {
-    {"space.label", bench_space_label}, {"space.init", bench_space_init},
-    {"space.prove", bench_space_prove}, {"space.verify", bench_space_verify},
-    {"pow.hash", bench_pow_hash},
-#ifdef HAVE_BENCH_SCHED
-    {"sched.gap", bench_sched_gap},
-#endif
+    {"space.label", bench_space_label},   {"space.init", bench_space_init},
+    {"space.prove", bench_space_prove},   {"space.verify", bench_space_verify},
+    {"pow.hash", bench_pow_hash},         {"sched.gap", bench_sched_gap},
+    {"sched.urgent", bench_sched_urgent},
 };
 enum { BENCHES = sizeof benches / sizeof benches[0] };
 

@@ -75,5 +75,6 @@ int bench_space_prove(const struct bench_opts *opts);
 int bench_space_verify(const struct bench_opts *opts);
 int bench_pow_hash(const struct bench_opts *opts);
 int bench_sched_gap(const struct bench_opts *opts);
+int bench_sched_urgent(const struct bench_opts *opts);
 
 #endif
