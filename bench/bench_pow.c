@@ -177,12 +177,12 @@ static hf_status search_start(hf_context *ctx, hf_job **job, bool fast,
     struct search *s = calloc(1, sizeof *s);
     if (s == NULL)
         return hfi_error(err, HF_E_MEMORY, "no memory");
-    hfi_job_need need = {.bytes = hfi_pow_need(pow, mode)};
     hf_status status = hfi_pow_use_init(&s->use, pow, mode, false, err);
     if (status != HF_OK) {
         free(s);
         return status;
     }
+    hfi_job_need need = {.held = hfi_pow_use_need(&s->use)};
     status = hfi_pow_search_init(&s->search, &s->use, err);
     s->inited = status == HF_OK;
     if (status == HF_OK)

@@ -84,21 +84,9 @@ void hfi_pow_trim(hfi_pow *p)
 
 /* ---- how much memory, and which mode ------------------------------------- */
 
-/* With the lock. */
-static uint64_t missing(const hfi_pow *p, hfi_pow_mode want)
-{
-    uint64_t bytes = 0;
-
-    for (int i = LIGHT; i <= (int)want; i++)
-        if (!p->ready[i] && p->promised[i] == 0)
-            bytes += p->bytes[i];
-    return bytes;
-}
-
 /*
- * With the lock. What AUTO means does not depend on what is in use just now, so
- * that a job is told the same before it starts and when it runs. An eighth of
- * the budget is left to the job itself.
+ * With the lock. What AUTO means does not depend on what other jobs use just
+ * now. An eighth of the budget is left to the job itself.
  */
 static hfi_pow_mode wanted(const hfi_pow *p, hfi_pow_mode mode)
 {
@@ -113,12 +101,10 @@ static hfi_pow_mode wanted(const hfi_pow *p, hfi_pow_mode mode)
     return fits && !p->no_room ? HFI_POW_FAST : HFI_POW_LIGHT;
 }
 
-uint64_t hfi_pow_need(hfi_pow *p, hfi_pow_mode mode)
+uint64_t hfi_pow_use_need(const hfi_pow_use *u)
 {
-    hfi_lock(&p->lock);
-    uint64_t bytes = missing(p, wanted(p, mode));
-    hfi_unlock(&p->lock);
-    return bytes;
+    const hfi_pow *p = u->pow;
+    return p->bytes[LIGHT] + (u->want == HFI_POW_FAST ? p->bytes[FAST] : 0);
 }
 
 static void warn_light(const hfi_pow *p, const char *why)
@@ -141,9 +127,6 @@ hf_status hfi_pow_use_init(hfi_pow_use *u, hfi_pow *p, hfi_pow_mode mode,
     u->large_pages = large_pages;
     hfi_lock(&p->lock);
     u->want = wanted(p, mode);
-    for (int i = LIGHT; i <= (int)u->want; i++)
-        p->promised[i]++;
-    u->promised = true;
     hfi_unlock(&p->lock);
     if (mode == HFI_POW_AUTO && u->want == HFI_POW_LIGHT)
         warn_light(p, "no room in the memory budget");
@@ -482,8 +465,6 @@ void hfi_pow_use_wipe(hfi_pow_use *u)
     unwake(p, u);
     if (u->counted)
         p->users--;
-    for (int i = LIGHT; u->promised && i <= (int)u->want; i++)
-        p->promised[i]--;
     if (p->builder == u)
         p->builder = NULL;
     hfi_pow_memory gone = take_unready(p);

@@ -33,15 +33,8 @@ void hfi_pow_trim(hfi_pow *p);
 const char *hfi_pow_engine(const hfi_pow *p);
 
 /*
- * Bytes that a job in this mode would add to what is held or promised: for
- * hfi_job_need. AUTO: those of fast if seven eighths of the budget hold them,
- * else of light. A use promises its bytes from hfi_pow_use_init() on, so ask
- * before that; of two jobs that init before they start only one pays.
- */
-uint64_t hfi_pow_need(hfi_pow *p, hfi_pow_mode mode);
-
-/*
- * A job's use of the RandomX memory; embedded in its state. The job's step
+ * A job's use of the RandomX memory; embedded in its state, begun before the job
+ * is started, since that needs to know how much memory it is. The job's step
  * calls hfi_pow_use_step() until it is ready; the first job to ask builds (one
  * leaf of 0.4 s for the cache, then slices by all workers), others wait and
  * take over if it is cancelled. Progress is reported by the building job.
@@ -60,7 +53,7 @@ struct hfi_pow_use {
     bool large_pages;  /* asked for; falls back with one warning */
     /* private to pow */
     hfi_pow_mode want; /* LIGHT or FAST */
-    bool promised, counted, waiting, woken, ready;
+    bool counted, waiting, woken, ready;
     int stage; /* of the building */
     hfi_pow_use *next;
     hfi_leaf cache_leaf;
@@ -68,6 +61,11 @@ struct hfi_pow_use {
 };
 hf_status hfi_pow_use_init(hfi_pow_use *u, hfi_pow *p, hfi_pow_mode mode,
                            bool large_pages, hf_error *err);
+/*
+ * Bytes that the context holds once it is ready, for hfi_job_need.held. AUTO:
+ * those of fast if seven eighths of the budget hold them, else of light.
+ */
+uint64_t hfi_pow_use_need(const hfi_pow_use *u);
 hfi_pow_ready hfi_pow_use_step(hfi_pow_use *u, hf_job *job, hf_error *err);
 /*
  * With no leaf of the job outstanding; safe after init alone, and twice. Call

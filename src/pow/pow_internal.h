@@ -49,9 +49,8 @@ struct hfi_pow {
     hfi_pow_way way;
     hfi_pow_use *builder; /* NULL: nobody builds */
     hfi_pow_use *waiters;
-    uint32_t woken;       /* waiters that were told to look again */
-    uint32_t users;       /* uses that were stepped and not yet wiped */
-    uint32_t promised[2]; /* uses that will want it */
+    uint32_t woken; /* waiters that were told to look again */
+    uint32_t users; /* uses that were stepped and not yet wiped */
     bool ready[2];
     bool no_room; /* the data set could not be had; forgotten by a trim */
     bool warned;  /* of large pages that are not there */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * Memory: which waiting job may start. Counted are the bytes of started jobs,
- * what the context holds, and for each worker the largest scratch that a running
- * job needs, or what the worker has mapped if that is more. Invariant: the
- * sum never exceeds the budget by our decision, so a job that could never fit
- * is refused at its start, and one that could waits here.
+ * what the context holds or the most that a started job needs it to hold, and
+ * for each worker the largest scratch that a running job needs, or what the
+ * worker has mapped if that is more. Invariant: the sum never exceeds the budget
+ * by our decision, so a job that could never fit is refused at its start, and
+ * one that could waits here.
  */
 #include "sched/sched_internal.h"
 
@@ -36,7 +37,8 @@ static uint64_t scratch_now(const hfi_sched *s, uint64_t each)
 hf_status hfi_budget_check(const hfi_sched *s, const hfi_job_need *need,
                            hf_error *err)
 {
-    uint64_t whole = add(need->bytes, scratch_total(s, need->scratch));
+    uint64_t whole = add(add(need->bytes, need->held),
+                         scratch_total(s, need->scratch));
     if (whole > s->budget)
         return hfi_error(err, HF_E_MEMORY,
                          "the job needs %llu bytes of memory, the budget is "
@@ -66,10 +68,35 @@ static void uncount_scratch(hfi_sched *s, uint64_t scratch)
         count_scratch(s, j->need.scratch);
 }
 
+static void count_held(hfi_sched *s, uint64_t held)
+{
+    if (held > s->max_held) {
+        s->max_held = held;
+        s->at_max_held = 0;
+    }
+    if (held == s->max_held)
+        s->at_max_held++;
+}
+
+/* The job is in no queue any more. */
+static void uncount_held(hfi_sched *s, uint64_t held)
+{
+    if (held != s->max_held || --s->at_max_held > 0)
+        return;
+    s->max_held = 0;
+    for (const hf_job *j = s->running.head; j != NULL;
+         j = j->links[LINK_LIFE].next)
+        count_held(s, j->need.held);
+    for (const hf_job *j = s->suspended.head; j != NULL;
+         j = j->links[LINK_LIFE].next)
+        count_held(s, j->need.held);
+}
+
 /* The job joins the running ones. */
 void hfi_budget_take(hfi_sched *s, hf_job *job)
 {
     s->job_bytes = add(s->job_bytes, job->need.bytes);
+    count_held(s, job->need.held);
     hfi_queue_push(&s->running, job);
     count_scratch(s, job->need.scratch);
 }
@@ -78,13 +105,12 @@ void hfi_budget_take(hfi_sched *s, hf_job *job)
 void hfi_budget_give(hfi_sched *s, hf_job *job)
 {
     s->job_bytes -= job->need.bytes;
-    if (job->suspended) {
-        job->suspended = false;
-        hfi_queue_remove(&s->suspended, job);
-        return;
-    }
-    hfi_queue_remove(&s->running, job);
-    uncount_scratch(s, job->need.scratch);
+    bool suspended = job->suspended;
+    job->suspended = false;
+    hfi_queue_remove(suspended ? &s->suspended : &s->running, job);
+    uncount_held(s, job->need.held);
+    if (!suspended)
+        uncount_scratch(s, job->need.scratch);
 }
 
 static void suspend_background(hfi_sched *s)
@@ -126,17 +152,18 @@ typedef enum room {
     ROOM,         /* fits now */
     ROOM_SOON,    /* fits once workers have given scratch back */
     ROOM_SUSPEND, /* fits once background jobs are suspended as well */
-    ROOM_RECLAIM, /* fits if the context gives back all that it holds */
+    ROOM_RECLAIM, /* fits if the context gives back what no job needs */
     ROOM_NONE     /* other jobs must end first */
 } room;
 
 /* `bytes` and `scratch`: what the job would add. */
 static room find_room(const hfi_sched *s, const hf_job *job, uint64_t bytes)
 {
-    uint64_t base = add(s->job_bytes, bytes);
+    uint64_t needed = larger(s->max_held, job->need.held);
+    uint64_t base = add(add(s->job_bytes, bytes), needed);
     uint64_t own = job->need.scratch;
     uint64_t scratch = scratch_total(s, larger(s->max_scratch, own));
-    uint64_t most = add(base, s->held);
+    uint64_t most = add(add(s->job_bytes, bytes), larger(s->held, needed));
     if (add(most, scratch_now(s, larger(s->max_scratch, own))) <= s->budget)
         return ROOM;
     if (add(most, scratch) <= s->budget)
@@ -247,7 +274,7 @@ uint64_t hfi_sched_memory_used(const hfi_sched *s)
 {
     hfi_sched *m = (hfi_sched *)(uintptr_t)s; /* only for the lock */
     hfi_lock(&m->lock);
-    uint64_t used = add(add(s->job_bytes, s->held),
+    uint64_t used = add(add(s->job_bytes, larger(s->held, s->max_held)),
                         scratch_now(s, s->max_scratch));
     hfi_unlock(&m->lock);
     return used;
@@ -279,10 +306,6 @@ void hfi_job_hold(hf_job *job, uint64_t bytes)
 {
     hfi_sched *s = job->sched;
     hfi_lock(&s->lock);
-    uint64_t own = bytes < job->need.bytes ? bytes : job->need.bytes;
-    if (job->life == LIFE_RUNNING)
-        s->job_bytes -= own;
-    job->need.bytes -= own;
     s->held = add(s->held, bytes);
     hfi_sched_leave(s);
 }
@@ -293,7 +316,8 @@ hf_status hfi_job_widen(hf_job *job, uint64_t scratch, hf_error *err)
     hf_status status = HF_OK;
     hfi_lock(&s->lock);
     if (scratch > job->need.scratch) {
-        const hfi_job_need wider = {job->need.bytes, scratch};
+        hfi_job_need wider = job->need;
+        wider.scratch = scratch;
         status = hfi_budget_check(s, &wider, err);
     }
     if (status == HF_OK && scratch > job->need.scratch) {

@@ -112,6 +112,12 @@ typedef struct hfi_job_class {
 typedef struct hfi_job_need {
     uint64_t bytes;   /* of its own */
     uint64_t scratch; /* of each worker; shared with other jobs */
+    /*
+     * What the context must hold for it (RandomX), all of it, whether that is
+     * there yet or not. Shared: of all started jobs the largest is counted, or
+     * what is held if that is more, so it does not matter which of them makes it.
+     */
+    uint64_t held;
 } hfi_job_need;
 
 /*
@@ -159,7 +165,7 @@ void hfi_job_phase(hf_job *job, const char *phase, const char *unit,
                    uint64_t done, uint64_t total);
 void hfi_job_advance(hf_job *job, uint64_t done); /* absolute */
 
-/* Moves bytes of this job's need to what the context holds (RandomX). */
+/* The job made so much of what the context holds; see hfi_job_need.held. */
 void hfi_job_hold(hf_job *job, uint64_t bytes);
 /*
  * The running job has learnt that it needs so much scratch of each worker, if

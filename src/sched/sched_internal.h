@@ -151,6 +151,8 @@ struct hfi_sched {
     uint64_t budget;
     uint64_t job_bytes;    /* of running and suspended jobs */
     uint64_t held;         /* by the context, e.g. RandomX */
+    uint64_t max_held;     /* largest need of a running or suspended job */
+    uint32_t at_max_held;  /* such jobs with that need */
     uint64_t max_scratch;  /* largest need of a running job, per worker */
     uint32_t at_max;       /* running jobs with that need */
     uint64_t scratch_keep; /* workers with more give it back */

@@ -354,8 +354,9 @@ void hfi_init_memory(hfi_job_need *need, uint32_t *max_batch,
     uint64_t check = hfi_label_scratch_bytes(
         &host->kernels->label_check->shapes[0], log_n);
     *max_batch = (uint32_t)labels;
-    need->bytes = FIXED_BYTES + HFI_INIT_WINDOW * HFI_LABEL_BYTES * labels;
-    need->scratch = scratch > check ? scratch : check;
+    *need = (hfi_job_need){.bytes = FIXED_BYTES +
+                                    HFI_INIT_WINDOW * HFI_LABEL_BYTES * labels,
+                           .scratch = scratch > check ? scratch : check};
 }
 
 /* Free bytes where the folder is, or is going to be. */

@@ -35,7 +35,6 @@ typedef struct proving {
     hfi_leaf pow_leaf; /* first: the leaf finds the state by it */
     hfi_sched *sched;
     const hfi_kernels *kernels;
-    hfi_pow *pow;
     hfi_prove_set set;
     uint8_t challenge[32];
     uint32_t nonces;
@@ -43,13 +42,10 @@ typedef struct proving {
     uint32_t k2;
     uint8_t pow_difficulty[32]; /* before division by the units */
     uint64_t scrypt_n;          /* as asked */
-    hfi_pow_mode mode;
-    bool large_pages;
     bool self_check;
 
     phase phase;
     bool ended;
-    bool using_pow;
     bool using_search;
     hfi_pow_use use;
     hfi_pow_search search;
@@ -124,9 +120,6 @@ static hf_status open_set(proving *p, hf_job *job, hf_error *err)
     p->pass.k1 = p->k1;
     p->pass.k2 = p->k2;
     s = hfi_pass_init(&p->pass, err);
-    if (s == HF_OK)
-        s = hfi_pow_use_init(&p->use, p->pow, p->mode, p->large_pages, err);
-    p->using_pow = s == HF_OK;
     p->phase = PHASE_RANDOMX;
     return s;
 }
@@ -358,9 +351,8 @@ static void give_back(proving *p)
 {
     if (p->using_search)
         hfi_pow_search_wipe(&p->search);
-    if (p->using_pow)
-        hfi_pow_use_wipe(&p->use);
-    p->using_search = p->using_pow = false;
+    p->using_search = false;
+    hfi_pow_use_wipe(&p->use);
     if (p->pass.sched)
         hfi_pass_wipe(&p->pass);
     hfi_judge_wipe(&p->judge, p->sched);
@@ -387,6 +379,7 @@ static void prove_destroy(void *state)
 {
     proving *p = state;
     const hfi_env env = *hfi_sched_env(p->sched);
+    hfi_pow_use_wipe(&p->use); /* of a job that was never stepped */
     hfi_free(&env, p->indices);
     hfi_free(&env, p->set.dir);
     hfi_free(&env, p);
@@ -444,8 +437,6 @@ static void take_options(proving *p, const hf_space_prove_opts *o)
     p->k1 = o->k1 ? o->k1 : DEFAULT_K1;
     p->k2 = o->k2 ? o->k2 : DEFAULT_K2;
     p->scrypt_n = o->scrypt_n;
-    p->mode = pow_mode(o->randomx);
-    p->large_pages = o->large_pages;
     p->self_check = !o->no_self_check;
     p->pow_leaf.run = hash_again;
     p->pow_leaf.kind = HFI_LEAF_CPU;
@@ -462,7 +453,7 @@ static hfi_job_need need_of(const proving *p)
     hfi_judge_plan plan = hfi_judge_plan_for(
         p->kernels, hfi_space_index_bits(n) - 1, p->k2, workers);
     hfi_job_need need = {.bytes = sizeof *p, .scratch = hfi_pass_scratch()};
-    need.bytes += hfi_pow_need(p->pow, p->mode);
+    need.held = hfi_pow_use_need(&p->use);
     need.bytes += hfi_judge_bytes(p->k2) +
                   hfi_pass_bytes(workers, p->nonces / HFI_NONCES_PER_GROUP,
                                  p->k1, p->k2);
@@ -484,13 +475,15 @@ static hf_status start(hf_context *ctx, hf_job **job, const char *dir,
         return hfi_error(err, HF_E_MEMORY, "no memory for a proof");
     p->sched = sched;
     p->kernels = hfi_context_kernels(ctx);
-    p->pow = hfi_context_pow(ctx);
     memcpy(p->challenge, challenge, 32);
     take_options(p, opts);
     p->set.dir = hfi_strdup(hfi_sched_env(sched), dir);
-    if (!p->set.dir) {
+    if (!p->set.dir)
         s = hfi_error(err, HF_E_MEMORY, "no memory for a path");
-    } else {
+    else
+        s = hfi_pow_use_init(&p->use, hfi_context_pow(ctx),
+                             pow_mode(opts->randomx), opts->large_pages, err);
+    if (s == HF_OK) {
         hfi_job_need need = need_of(p);
         s = hfi_job_start(job, sched, &prove_class, p, &need,
                           opts->job.priority, opts->job.user, err);

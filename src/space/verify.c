@@ -17,17 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum phase {
-    PHASE_BEGIN,
-    PHASE_RANDOMX,
-    PHASE_POW,
-    PHASE_LABELS
-} phase;
+typedef enum phase { PHASE_RANDOMX, PHASE_POW, PHASE_LABELS } phase;
 
 typedef struct verification {
     hfi_leaf pow_leaf; /* first: the leaf finds the state by it */
     hfi_sched *sched;
-    hfi_pow *pow;
     hf_space_proof proof; /* its indices are ours; see copied */
     size_t copied;        /* bytes of indices; 0 if they cannot be of use */
     hf_space_network network;
@@ -35,12 +29,10 @@ typedef struct verification {
     uint64_t index;
     uint64_t k3;
     bool strict;
-    bool large_pages;
     uint64_t *positions; /* of a subset */
     size_t position_count;
     phase phase;
     bool settled; /* the verdict is there */
-    bool using_pow;
     hfi_pow_use use;
     uint8_t hash[32];
     uint64_t labels_total;
@@ -302,22 +294,10 @@ static hf_status wait_randomx(verification *v, hf_job *job, hf_error *err)
     }
 }
 
-static hf_status begin(verification *v, hf_error *err)
-{
-    hf_status s = hfi_pow_use_init(&v->use, v->pow, HFI_POW_LIGHT,
-                                   v->large_pages, err);
-    v->using_pow = s == HF_OK;
-    v->phase = PHASE_RANDOMX;
-    return s;
-}
-
 /* One move; what waits for leaves leaves everything as it is. */
 static hf_status advance(verification *v, hf_job *job, hf_error *err)
 {
-    hf_status s = HF_OK;
-    if (v->phase == PHASE_BEGIN)
-        s = begin(v, err);
-    if (s == HF_OK && v->phase == PHASE_RANDOMX)
+    if (v->phase == PHASE_RANDOMX)
         return wait_randomx(v, job, err);
     if (v->phase == PHASE_POW && hfi_leaf_idle(&v->pow_leaf)) {
         hfi_job_advance(job, 1);
@@ -326,7 +306,7 @@ static hf_status advance(verification *v, hf_job *job, hf_error *err)
     }
     if (v->phase == PHASE_LABELS && hfi_judge_idle(&v->judge))
         conclude_labels(v);
-    return s;
+    return HF_OK;
 }
 
 static hfi_step verify_step(hf_job *job, void *state)
@@ -345,9 +325,7 @@ static hfi_step verify_step(hf_job *job, void *state)
     if (hfi_job_outstanding(job) > 0)
         return HFI_STEP_WAIT;
     /* Here, not with the state: that may outlive the context. */
-    if (v->using_pow)
-        hfi_pow_use_wipe(&v->use);
-    v->using_pow = false;
+    hfi_pow_use_wipe(&v->use);
     return HFI_STEP_DONE;
 }
 
@@ -355,6 +333,7 @@ static void verify_destroy(void *state)
 {
     verification *v = state;
     const hfi_env env = *hfi_sched_env(v->sched);
+    hfi_pow_use_wipe(&v->use); /* of a job that was never stepped */
     hfi_judge_wipe(&v->judge, v->sched);
     hfi_free(&env, v->positions);
     hfi_free(&env, v);
@@ -421,7 +400,6 @@ static hf_status copy_proof(verification **out, hfi_sched *sched,
     v->index = o->index;
     v->k3 = o->k3;
     v->strict = o->strict;
-    v->large_pages = o->large_pages;
     v->pow_leaf.run = hash_work;
     v->pow_leaf.kind = HFI_LEAF_CPU;
     v->verdict.size = sizeof v->verdict;
@@ -452,7 +430,8 @@ static hfi_job_need need_of(const verification *v)
     /* A list of another length never comes to its labels. */
     if (count > listed_most)
         count = listed_most;
-    need.bytes += hfi_judge_bytes(count) + hfi_pow_need(v->pow, HFI_POW_LIGHT);
+    need.bytes += hfi_judge_bytes(count);
+    need.held = hfi_pow_use_need(&v->use);
     if (v->strict)
         need.bytes += listed_most * sizeof(listed);
     need.scratch = v->judge.plan.scratch;
@@ -469,7 +448,6 @@ static hf_status start(hf_context *ctx, const hfi_job_class *class,
         s = copy_proof(&v, hfi_context_sched(ctx), proof, opts, err);
     if (s != HF_OK)
         return s;
-    v->pow = hfi_context_pow(ctx);
     v->judge.proof = &v->proof;
     v->judge.kernels = hfi_context_kernels(ctx);
     v->judge.log_n = hfi_space_index_bits(opts->network.scrypt_n) - 1;
@@ -477,8 +455,12 @@ static hf_status start(hf_context *ctx, const hfi_job_class *class,
                                        v->network.k2,
                                        hfi_sched_workers(v->sched));
     s = pick_subset(v, opts, err);
-    if (s == HF_OK) {
+    if (s == HF_OK)
         judge_before_work(v);
+    if (s == HF_OK && !v->settled)
+        s = hfi_pow_use_init(&v->use, hfi_context_pow(ctx), HFI_POW_LIGHT,
+                             opts->large_pages, err);
+    if (s == HF_OK) {
         hfi_job_need need = need_of(v);
         s = hfi_job_start(job, v->sched, class, v, &need, opts->job.priority,
                           opts->job.user, err);

@@ -7,23 +7,12 @@
 
 typedef struct warming {
     hfi_sched *sched;
-    hfi_pow *pow;
-    hfi_pow_mode mode;
-    bool large_pages;
-    bool using;
     bool ready;
     hfi_pow_use use;
 } warming;
 
 static hf_status advance(warming *w, hf_job *job, hf_error *err)
 {
-    if (!w->using) {
-        hf_status s = hfi_pow_use_init(&w->use, w->pow, w->mode, w->large_pages,
-                                       err);
-        if (s != HF_OK)
-            return s;
-        w->using = true;
-    }
     switch (hfi_pow_use_step(&w->use, job, err)) {
     case HFI_POW_WAIT:
         return HF_OK;
@@ -48,9 +37,7 @@ static hfi_step warm_step(hf_job *job, void *state)
     }
     if ((!stop && !w->ready) || hfi_job_outstanding(job) > 0)
         return HFI_STEP_WAIT;
-    if (w->using)
-        hfi_pow_use_wipe(&w->use);
-    w->using = false;
+    hfi_pow_use_wipe(&w->use);
     return HFI_STEP_DONE;
 }
 
@@ -58,6 +45,7 @@ static void warm_destroy(void *state)
 {
     warming *w = state;
     const hfi_env env = *hfi_sched_env(w->sched);
+    hfi_pow_use_wipe(&w->use); /* of a job that was never stepped */
     hfi_free(&env, w);
 }
 
@@ -83,12 +71,14 @@ static hf_status start(hf_context *ctx, hf_job **job,
     if (w == NULL)
         return hfi_error(err, HF_E_MEMORY, "no memory for a job");
     w->sched = sched;
-    w->pow = hfi_context_pow(ctx);
-    w->mode = modes[o->randomx];
-    w->large_pages = o->large_pages;
-    hfi_job_need need = {.bytes = sizeof *w + hfi_pow_need(w->pow, w->mode)};
-    hf_status s = hfi_job_start(job, sched, &warm_class, w, &need,
-                                o->job.priority, o->job.user, err);
+    hf_status s = hfi_pow_use_init(&w->use, hfi_context_pow(ctx),
+                                   modes[o->randomx], o->large_pages, err);
+    if (s == HF_OK) {
+        hfi_job_need need = {.bytes = sizeof *w,
+                             .held = hfi_pow_use_need(&w->use)};
+        s = hfi_job_start(job, sched, &warm_class, w, &need, o->job.priority,
+                          o->job.user, err);
+    }
     if (s != HF_OK)
         warm_destroy(w);
     return s;

@@ -292,7 +292,7 @@ static void close_races(uint32_t workers, uint64_t pause_ms)
         kit_plan plan = {.cpu_leaves = 2,
                          .io_leaves = 1,
                          .leaf_us = 100,
-                         .need = {i % 4 == 0 ? 40 * MIB : 0, 0},
+                         .need = {.bytes = i % 4 == 0 ? 40 * MIB : 0},
                          .priority = (hf_priority)(i % 4)};
         waiters[i].job = kit_started(s, &plan, &waiters[i].seen);
         waiters[i].kind = i;

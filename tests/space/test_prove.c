@@ -916,6 +916,97 @@ static void the_n_of_the_sidecar_is_counted(void **state)
 }
 
 /* Each allocation fails in turn: an error, and the next proof is the same. */
+/* How often one of the jobs begins to make the RandomX cache. */
+static unsigned caches_made(hf_context *ctx, hf_job *const jobs[2])
+{
+    bool was[2] = {false, false};
+    unsigned made = 0;
+    bool ended = false;
+    while (!ended) {
+        (void)hf_context_run(ctx, 1);
+        ended = true;
+        for (int i = 0; i < 2; i++) {
+            hf_progress p = {.size = sizeof p};
+            assert_int_equal(hf_job_progress(jobs[i], &p), HF_OK);
+            bool makes = strcmp(p.phase, "randomx cache") == 0;
+            made += makes && !was[i];
+            was[i] = makes;
+            ended = ended && p.finished;
+        }
+    }
+    return made;
+}
+
+/*
+ * Proofs that are started one after the other, before the first has run: the
+ * RandomX memory counts once, none waits for the other, and it is made once.
+ */
+static void proofs_at_once_share_randomx(void **state)
+{
+    (void)state;
+    set s;
+    uint8_t challenge[32] = {7};
+    hf_space_prove_opts o = light(16, 26, 37, no_work, 2);
+    hf_context_opts co = HF_CONTEXT_OPTS_INIT;
+    hf_context_info info = {.size = sizeof info};
+    hf_context *ctx;
+    hf_job *jobs[2];
+    hf_log_record log;
+    hf_error err;
+    o.no_self_check = true; /* they are no real labels */
+    made_set(&s, 256, 4096);
+    co.workers = 0;
+    co.memory_budget = UINT64_C(400) << 20; /* not for two caches */
+    co.log_level = HF_LOG_INFO;
+    assert_int_equal(hf_context_open(&ctx, &co, &err), HF_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            hf_space_prove_start(ctx, &jobs[i], s.dir, challenge, &o, &err),
+            HF_OK);
+    while (hf_context_next_log(ctx, &log))
+        assert_null(strstr(log.text, "waits for memory"));
+    assert_int_equal(hf_context_get_info(ctx, &info), HF_OK);
+    assert_true(info.memory_used > UINT64_C(256) << 20);
+    assert_int_equal(caches_made(ctx, jobs), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hf_job_wait(jobs[i], 0, &err), HF_OK);
+        hf_job_free(jobs[i]);
+    }
+    hf_context_close(ctx);
+    drop_set(&s);
+}
+
+/* What was taken for a job that never ran goes with its handle. */
+static void cancelled_before_it_ran(void **state)
+{
+    (void)state;
+    set s;
+    uint8_t challenge[32] = {7};
+    hf_space_prove_opts o = light(16, 26, 37, no_work, 2);
+    hf_context_opts co = HF_CONTEXT_OPTS_INIT;
+    hf_context *ctx;
+    hf_job *jobs[3];
+    hf_error err;
+    made_set(&s, 256, 4096);
+    co.workers = 0;
+    co.memory_budget = UINT64_C(280) << 20;
+    assert_int_equal(hf_context_open(&ctx, &co, &err), HF_OK);
+    for (int i = 0; i < 3; i++) {
+        o.nonces = i == 1 ? 4096 : 16; /* waits for memory */
+        assert_int_equal(
+            hf_space_prove_start(ctx, &jobs[i], s.dir, challenge, &o, &err),
+            HF_OK);
+    }
+    for (int i = 0; i < 3; i++) {
+        hf_job_cancel(jobs[i]);
+        assert_int_equal(hf_job_wait(jobs[i], 10000, &err), HF_E_CANCELLED);
+    }
+    hf_context_close(ctx);
+    for (int i = 0; i < 3; i++)
+        hf_job_free(jobs[i]);
+    drop_set(&s);
+}
+
 static void every_allocation_fails(void **state)
 {
     (void)state;
@@ -965,6 +1056,8 @@ int main(void)
         cmocka_unit_test(host_rounding),
         cmocka_unit_test(too_little_memory),
         cmocka_unit_test(the_n_of_the_sidecar_is_counted),
+        cmocka_unit_test(proofs_at_once_share_randomx),
+        cmocka_unit_test(cancelled_before_it_ran),
         cmocka_unit_test(every_allocation_fails),
     };
     return cmocka_run_group_tests(tests, open_shared, close_shared);

@@ -70,6 +70,7 @@ static hfi_step step(hf_job *job, void *state)
     pow_task *t = state;
     hf_error err;
 
+    atomic_fetch_add(&t->steps, 1);
     if (t->stage == WAITING) {
         switch (hfi_pow_use_step(&t->use, job, &err)) {
         case HFI_POW_WAIT:
@@ -99,14 +100,13 @@ static const hfi_job_class task_class = {
 
 hf_job *pow_task_start(pow_task *t, hfi_sched *s)
 {
-    hfi_job_need need = {.bytes = hfi_pow_need(t->pow, t->mode)};
     hf_job *job;
     hf_error err;
 
-    if (!t->no_init)
-        assert_int_equal(
-            hfi_pow_use_init(&t->use, t->pow, t->mode, t->large_pages, &err),
-            HF_OK);
+    assert_int_equal(
+        hfi_pow_use_init(&t->use, t->pow, t->mode, t->large_pages, &err),
+        HF_OK);
+    hfi_job_need need = {.held = hfi_pow_use_need(&t->use)};
     assert_int_equal(hfi_loop_init(&t->loop, s, &err), HF_OK);
     assert_int_equal(hfi_pow_search_init(&t->found, &t->use, &err), HF_OK);
     assert_int_equal(hfi_job_start(&job, s, &task_class, t, &need,

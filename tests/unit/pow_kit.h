@@ -25,11 +25,11 @@ typedef struct pow_task {
     size_t hash_count;
     bool search; /* with the group, challenge ... of `found` */
     hfi_pow_search found;
-    bool no_init; /* the test has done hfi_pow_use_init() */
     int rounding; /* of the thread that hashes; FE_TONEAREST */
 
     /* What came of it. */
     hfi_pow_mode got;
+    _Atomic unsigned steps;
     _Atomic bool ready;      /* RandomX was */
     _Atomic bool lost_state; /* a hash changed the floating-point mode */
     _Atomic unsigned entry;  /* that of the last leaf when it began */

@@ -109,7 +109,8 @@ static void wipe_batches(label_job *l)
 
 static hf_job *start_labels(fixture *f, label_job *l)
 {
-    hfi_job_need need = {0, hfi_labeler_cpu_scratch(&f->kernels, l->run.log_n)};
+    hfi_job_need need = {
+        .scratch = hfi_labeler_cpu_scratch(&f->kernels, l->run.log_n)};
     hf_job *job = NULL;
     assert_int_equal(hfi_job_start(&job, f->sched, &label_class, l, &need,
                                    HF_PRIORITY_DEFAULT, NULL, NULL),

@@ -849,8 +849,10 @@ static void trim_gives_scratch_back(void **state)
     hf_context_opts o = small_opts();
     o.workers = 0;
     hf_context *ctx = open_with(&o);
-    kit_plan plan = {
-        .cpu_leaves = 1, .rounds = 1, .scratch = 3 * MIB, .need = {0, 3 * MIB}};
+    kit_plan plan = {.cpu_leaves = 1,
+                     .rounds = 1,
+                     .scratch = 3 * MIB,
+                     .need = {.scratch = 3 * MIB}};
     hf_job *job = kit_started(hfi_context_sched(ctx), &plan, NULL);
     assert_int_equal(hf_job_wait(job, FOREVER, NULL), HF_OK);
     hf_job_free(job);

@@ -94,7 +94,8 @@ static void cancel_of_a_waiting_job_runs_nothing(void **state)
     (void)state;
     hfi_sched *s = kit_open(1, 8, 10 * MIB);
     kit_seen first = {0}, second = {0};
-    kit_plan plan = {.cpu_leaves = 1, .leaf_us = 500, .need = {6 * MIB, 0}};
+    kit_plan plan = {
+        .cpu_leaves = 1, .leaf_us = 500, .need = {.bytes = 6 * MIB}};
     hf_job *a = kit_started(s, &plan, &first);
     hf_job *b = kit_started(s, &plan, &second);
     hf_progress p = {.size = sizeof p};
@@ -318,7 +319,7 @@ static void without_workers_the_host_drives(void **state)
                      .again = 2,
                      .leaf_us = 100,
                      .scratch = MIB,
-                     .need = {0, MIB}};
+                     .need = {.scratch = MIB}};
     assert_false(hfi_sched_run(s, 10));
     assert_false(kit_readable(s));
     hf_job *job = kit_started(s, &plan, &seen);
@@ -713,7 +714,8 @@ static void handles_outlive_the_scheduler(void **state)
     (void)state;
     hfi_sched *s = kit_open(2, 8, 10 * MIB);
     kit_seen seen = {0};
-    kit_plan endless = {.cpu_leaves = 2, .leaf_us = 500, .need = {8 * MIB, 0}};
+    kit_plan endless = {
+        .cpu_leaves = 2, .leaf_us = 500, .need = {.bytes = 8 * MIB}};
     hf_job *running = kit_started(s, &endless, &seen);
     hf_job *waiting = kit_started(s, &endless, &seen);
     kit_plan brief = {0};

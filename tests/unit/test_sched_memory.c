@@ -18,15 +18,16 @@ static void what_can_never_fit_is_refused(void **state)
 {
     (void)state;
     hfi_sched *s = kit_open(3, 8, 100 * MIB);
-    kit_plan fits = {.need = {10 * MIB, 30 * MIB}};
+    kit_plan fits = {.need = {4 * MIB, 30 * MIB, 6 * MIB}};
     hf_job *job = kit_started(s, &fits, NULL);
     assert_int_equal(hf_job_wait(job, FOREVER, NULL), HF_OK);
     hf_job_free(job);
-    const hfi_job_need never[4] = {{10 * MIB + 1, 30 * MIB},
-                                   {0, UINT64_MAX},
-                                   {UINT64_MAX, 0},
-                                   {UINT64_MAX, UINT64_MAX}};
-    for (int i = 0; i < 4; i++) {
+    const hfi_job_need never[5] = {{4 * MIB + 1, 30 * MIB, 6 * MIB},
+                                   {0, UINT64_MAX, 0},
+                                   {UINT64_MAX, 0, 0},
+                                   {0, 0, UINT64_MAX},
+                                   {UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    for (int i = 0; i < 5; i++) {
         kit_plan plan = {.need = never[i]};
         hf_error err = {0};
         assert_int_equal(kit_start(&job, s, &plan, NULL, &err), HF_E_MEMORY);
@@ -42,7 +43,8 @@ static void jobs_wait_for_room_and_smaller_ones_pass(void **state)
     (void)state;
     hfi_sched *s = kit_open(1, 8, 100 * MIB);
     kit_seen a = {0}, b = {0}, c = {0};
-    kit_plan plan = {.cpu_leaves = 1, .leaf_us = 200, .need = {60 * MIB, 0}};
+    kit_plan plan = {
+        .cpu_leaves = 1, .leaf_us = 200, .need = {.bytes = 60 * MIB}};
     hf_job *first = kit_started(s, &plan, &a);
     assert_int_equal(hfi_sched_memory_used(s), 60 * MIB);
     plan.need.bytes = 50 * MIB;
@@ -82,7 +84,7 @@ static void scratch_is_shared_kept_and_trimmed(void **state)
     kit_plan plan = {.cpu_leaves = 4,
                      .leaf_us = 1000,
                      .scratch = 8 * MIB,
-                     .need = {MIB, 8 * MIB}};
+                     .need = {.bytes = MIB, .scratch = 8 * MIB}};
     hf_job *a = kit_started(s, &plan, &seen);
     hf_job *b = kit_started(s, &plan, &seen);
     assert_true(kit_until(&seen.runs, 50));
@@ -100,7 +102,7 @@ static void scratch_is_shared_kept_and_trimmed(void **state)
     assert_true(kit_until(&seen.runs, atomic_load(&seen.runs) + 20));
     hf_job_free(c);
     assert_true(until_used(s, 16 * MIB));
-    kit_plan big = {.need = {90 * MIB, 0}};
+    kit_plan big = {.need = {.bytes = 90 * MIB}};
     hf_job *d = kit_started(s, &big, NULL);
     assert_int_equal(hf_job_wait(d, 20000, NULL), HF_OK);
     hf_job_free(d);
@@ -132,11 +134,12 @@ static void jobs_may_need_more_later(void **state)
                      .leaf_us = 500,
                      .in_leaf = widen_once,
                      .in_leaf_user = &widened,
-                     .need = {0, 8 * MIB}};
+                     .need = {.scratch = 8 * MIB}};
     hf_job *first = kit_started(s, &plan, &seen);
     assert_true(kit_until(&seen.runs, 1));
     assert_int_equal(hfi_sched_memory_used(s), 60 * MIB);
-    kit_plan other = {.cpu_leaves = 1, .rounds = 1, .need = {50 * MIB, 0}};
+    kit_plan other = {
+        .cpu_leaves = 1, .rounds = 1, .need = {.bytes = 50 * MIB}};
     hf_job *second = kit_started(s, &other, &after);
     assert_true(kit_until(&seen.runs, atomic_load(&seen.runs) + 20));
     assert_int_equal(atomic_load(&after.steps), 0);
@@ -155,7 +158,7 @@ static void urgent_work_suspends_background(void **state)
     kit_plan slow = {.cpu_leaves = 4,
                      .leaf_us = 500,
                      .scratch = 30 * MIB,
-                     .need = {10 * MIB, 30 * MIB},
+                     .need = {.bytes = 10 * MIB, .scratch = 30 * MIB},
                      .priority = HF_PRIORITY_BACKGROUND};
     hf_job *background = kit_started(s, &slow, &low);
     assert_true(kit_until(&low.runs, 20));
@@ -164,7 +167,7 @@ static void urgent_work_suspends_background(void **state)
     kit_plan fast = {.cpu_leaves = 2,
                      .rounds = 100,
                      .leaf_us = 500,
-                     .need = {80 * MIB, 4 * MIB},
+                     .need = {.bytes = 80 * MIB, .scratch = 4 * MIB},
                      .scratch = 4 * MIB,
                      .priority = HF_PRIORITY_URGENT};
     hf_job *urgent = kit_started(s, &fast, &high);
@@ -190,13 +193,13 @@ static void suspended_jobs_can_be_cancelled(void **state)
     kit_plan slow = {.cpu_leaves = 3,
                      .leaf_us = 500,
                      .scratch = 60 * MIB,
-                     .need = {0, 60 * MIB},
+                     .need = {.scratch = 60 * MIB},
                      .priority = HF_PRIORITY_BACKGROUND};
     hf_job *background = kit_started(s, &slow, &low);
     assert_true(kit_until(&low.runs, 3));
     kit_plan fast = {.cpu_leaves = 1,
                      .leaf_us = 500,
-                     .need = {90 * MIB, 0},
+                     .need = {.bytes = 90 * MIB},
                      .priority = HF_PRIORITY_URGENT};
     hf_job *urgent = kit_started(s, &fast, &high);
     assert_true(kit_until(&high.runs, 1));
@@ -224,15 +227,16 @@ static void what_urgent_work_waits_for_is_raised(void **state)
                      .rounds = 100,
                      .leaf_us = 200,
                      .scratch = 30 * MIB,
-                     .need = {10 * MIB, 30 * MIB},
+                     .need = {.bytes = 10 * MIB, .scratch = 30 * MIB},
                      .priority = HF_PRIORITY_BACKGROUND};
     hf_job *background = kit_started(s, &slow, &low);
     slow.rounds = 0;
     hf_job *endless = kit_started(s, &slow, &other);
     assert_true(kit_until(&low.runs, 3));
     _Atomic bool gate = false;
-    kit_plan fast = {
-        .gate = &gate, .need = {70 * MIB, 0}, .priority = HF_PRIORITY_URGENT};
+    kit_plan fast = {.gate = &gate,
+                     .need = {.bytes = 70 * MIB},
+                     .priority = HF_PRIORITY_URGENT};
     hf_job *urgent = kit_started(s, &fast, &high);
     assert_true(kit_until(&high.steps, 1)); /* in: the others are suspended */
     hfi_job_raise(background, urgent);
@@ -247,7 +251,8 @@ static void what_urgent_work_waits_for_is_raised(void **state)
     assert_true(kit_until(&other.runs, runs + 10));
 
     /* A waiting job moves up in its queue. */
-    kit_plan big = {.need = {100 * MIB, 0}, .priority = HF_PRIORITY_BACKGROUND};
+    kit_plan big = {.need = {.bytes = 100 * MIB},
+                    .priority = HF_PRIORITY_BACKGROUND};
     hf_job *waiting = kit_started(s, &big, NULL);
     hfi_job_raise(waiting, urgent);
     hf_job_free(endless);
@@ -280,11 +285,11 @@ static void held_memory_is_counted_and_reclaimed(void **state)
         hfi_sched *s = kit_open(workers, 8, 100 * MIB);
         holder h = {.sched = s, .bytes = 70 * MIB};
         hfi_sched_set_reclaim(s, give_back, &h);
-        kit_plan maker = {.need = {80 * MIB, 0}, .hold = 70 * MIB};
+        kit_plan maker = {.need = {10 * MIB, 0, 70 * MIB}, .hold = 70 * MIB};
         hf_job *a = kit_started(s, &maker, NULL);
         assert_int_equal(hf_job_wait(a, FOREVER, NULL), HF_OK);
         assert_int_equal(hfi_sched_memory_used(s), 70 * MIB);
-        kit_plan user = {.need = {20 * MIB, 0}};
+        kit_plan user = {.need = {.bytes = 20 * MIB}};
         hf_job *b = kit_started(s, &user, NULL);
         assert_int_equal(hf_job_wait(b, FOREVER, NULL), HF_OK);
         assert_int_equal(atomic_load(&h.calls), 0);
@@ -300,6 +305,79 @@ static void held_memory_is_counted_and_reclaimed(void **state)
     }
 }
 
+/*
+ * What the context must hold for jobs is one thing, whoever makes it: counted
+ * once before it is there, while it is there, and when its maker is gone.
+ */
+static void what_is_held_for_jobs_is_counted_once(void **state)
+{
+    (void)state;
+    hfi_sched *s = kit_open(2, 8, 100 * MIB);
+    holder h = {.sched = s, .bytes = 70 * MIB};
+    hfi_sched_set_reclaim(s, give_back, &h);
+    kit_seen seen[4] = {{0}};
+    kit_plan plan = {.cpu_leaves = 1,
+                     .leaf_us = 200,
+                     .need = {.bytes = 5 * MIB, .held = 70 * MIB}};
+    hf_job *first = kit_started(s, &plan, &seen[0]);
+    hf_job *second = kit_started(s, &plan, &seen[1]);
+    assert_int_equal(hfi_sched_memory_used(s), 80 * MIB);
+    assert_true(kit_until(&seen[0].runs, 1));
+    assert_true(kit_until(&seen[1].runs, 1));
+    /* Its room is kept although nobody has made it. */
+    kit_plan large = {.need = {25 * MIB, 0, 0}};
+    hf_job *third = kit_started(s, &large, &seen[2]);
+    hf_job_cancel(first);
+    assert_int_equal(hf_job_wait(third, 20000, NULL), HF_OK);
+    assert_int_equal(hfi_sched_memory_used(s), 75 * MIB);
+    large.need.bytes = 26 * MIB;
+    hf_job *fourth = kit_started(s, &large, &seen[3]);
+    hfi_job_hold(second, 70 * MIB);
+    assert_int_equal(hfi_sched_memory_used(s), 75 * MIB);
+    hfi_sleep_ms(20);
+    assert_int_equal(atomic_load(&seen[3].steps), 0);
+    assert_int_equal(atomic_load(&h.calls), 0);
+    /* Nobody needs it any more: it goes for the one that waits. */
+    hf_job_cancel(second);
+    assert_int_equal(hf_job_wait(fourth, 20000, NULL), HF_OK);
+    assert_int_equal(atomic_load(&seen[3].steps), 1);
+    hf_job_free(first);
+    hf_job_free(second);
+    hf_job_free(third);
+    hf_job_free(fourth);
+    kit_close(s);
+}
+
+/* A suspended job still needs what it needed. */
+static void what_is_held_for_suspended_jobs_is_counted(void **state)
+{
+    (void)state;
+    hfi_sched *s = kit_open(1, 8, 100 * MIB);
+    kit_seen low = {0}, high = {0};
+    kit_plan slow = {.cpu_leaves = 1,
+                     .leaf_us = 500,
+                     .need = {.scratch = 30 * MIB, .held = 50 * MIB},
+                     .priority = HF_PRIORITY_BACKGROUND};
+    hf_job *background = kit_started(s, &slow, &low);
+    assert_true(kit_until(&low.runs, 1));
+    kit_plan fast = {.cpu_leaves = 1,
+                     .leaf_us = 500,
+                     .need = {.bytes = 40 * MIB, .held = 20 * MIB},
+                     .priority = HF_PRIORITY_URGENT};
+    hf_job *urgent = kit_started(s, &fast, &high);
+    assert_true(kit_until(&high.runs, 1));
+    assert_int_equal(hfi_sched_memory_used(s), 90 * MIB);
+    hf_job_cancel(background);
+    assert_int_equal(hf_job_wait(background, 20000, NULL), HF_E_CANCELLED);
+    assert_int_equal(hfi_sched_memory_used(s), 60 * MIB);
+    hf_job_cancel(urgent);
+    assert_int_equal(hf_job_wait(urgent, 20000, NULL), HF_E_CANCELLED);
+    assert_int_equal(hfi_sched_memory_used(s), 0);
+    hf_job_free(background);
+    hf_job_free(urgent);
+    kit_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +389,8 @@ int main(void)
         cmocka_unit_test(suspended_jobs_can_be_cancelled),
         cmocka_unit_test(what_urgent_work_waits_for_is_raised),
         cmocka_unit_test(held_memory_is_counted_and_reclaimed),
+        cmocka_unit_test(what_is_held_for_jobs_is_counted_once),
+        cmocka_unit_test(what_is_held_for_suspended_jobs_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
