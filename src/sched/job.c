@@ -448,6 +448,8 @@ hf_status hf_job_progress(const hf_job *job, hf_progress *out)
     p.unit = m->unit;
     p.total = m->total;
     p.done = atomic_load(&m->done);
+    if (p.done > p.total)
+        p.total = 0; /* it was an estimate, and too low */
     p.rate = meter_rate(m, now);
     p.elapsed_ms = (now - job->started_ns) / 1000000;
     p.remaining_ms = remaining_ms(&p);

@@ -52,6 +52,7 @@ typedef struct proving {
     uint32_t first_group; /* of the round */
     uint32_t groups;
     uint32_t worked;       /* groups whose work is done */
+    uint64_t hashes;       /* that took */
     uint64_t group_hashes; /* to be expected for one */
     uint64_t pows[ALL_GROUPS];
     hfi_pass pass;
@@ -128,14 +129,13 @@ static hf_status open_set(proving *p, hf_job *job, hf_error *err)
 
 static void search_group(proving *p, hf_job *job)
 {
-    uint64_t done = atomic_load(&p->search.hashes);
     uint64_t left = p->groups - p->worked;
     uint64_t total = 0; /* unknown */
     if (p->group_hashes < UINT64_MAX / 2 / ALL_GROUPS)
-        total = done + left * p->group_hashes;
+        total = p->hashes + left * p->group_hashes;
     p->search.group = (uint8_t)(p->first_group + p->worked);
-    hfi_pow_search_start(&p->search, job);
-    hfi_job_phase(job, "work", "hashes", done, total);
+    hfi_job_phase(job, "work", "hashes", p->hashes, total);
+    hfi_pow_search_start(&p->search, job); /* counts on from there */
 }
 
 static void begin_round(proving *p, hf_job *job)
@@ -144,6 +144,7 @@ static void begin_round(proving *p, hf_job *job)
     uint32_t left = ALL_GROUPS - p->first_group;
     p->groups = groups < left ? groups : left;
     p->worked = 0;
+    p->hashes = 0;
     p->phase = PHASE_WORK;
     search_group(p, job);
 }
@@ -190,6 +191,7 @@ static hf_status work_done(proving *p, hf_job *job, hf_error *err)
                          "nonce group %u: the difficulty is too low",
                          (unsigned)p->search.group);
     p->pows[p->worked++] = p->search.nonce;
+    p->hashes += atomic_load(&p->search.hashes);
     if (p->worked < p->groups) {
         search_group(p, job);
         return HF_OK;

@@ -976,6 +976,42 @@ static void proofs_at_once_share_randomx(void **state)
     drop_set(&s);
 }
 
+/* Each round's hashes are counted from 0, and are hashes, not bytes. */
+static void progress_of_the_work(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096, NONCES = 16 };
+    set s;
+    uint8_t challenge[32] = {9};
+    hf_space_prove_opts o = light(NONCES, 26, 60, no_work, 2);
+    hf_context_opts co = HF_CONTEXT_OPTS_INIT;
+    hf_progress p = {.size = sizeof p};
+    hf_context *ctx;
+    hf_job *job;
+    hf_error err;
+    unsigned rounds = 0;
+    bool working = false;
+    made_set(&s, COUNT, UINT64_C(1) << 20);
+    co.workers = 0;
+    assert_int_equal(hf_context_open(&ctx, &co, &err), HF_OK);
+    assert_int_equal(
+        hf_space_prove_start(ctx, &job, s.dir, challenge, &o, &err), HF_OK);
+    while (rounds < 3) {
+        (void)hf_context_run(ctx, 0);
+        assert_int_equal(hf_job_progress(job, &p), HF_OK);
+        assert_false(p.finished);
+        assert_true(p.total == 0 || p.done <= p.total);
+        bool works = strcmp(p.phase, "work") == 0;
+        rounds += works && !working;
+        working = works;
+        if (works) /* one worker, one group a round, its first hash will do */
+            assert_true(p.done <= 1);
+    }
+    hf_job_free(job);
+    hf_context_close(ctx);
+    drop_set(&s);
+}
+
 /* What was taken for a job that never ran goes with its handle. */
 static void cancelled_before_it_ran(void **state)
 {
@@ -1057,6 +1093,7 @@ int main(void)
         cmocka_unit_test(too_little_memory),
         cmocka_unit_test(the_n_of_the_sidecar_is_counted),
         cmocka_unit_test(proofs_at_once_share_randomx),
+        cmocka_unit_test(progress_of_the_work),
         cmocka_unit_test(cancelled_before_it_ran),
         cmocka_unit_test(every_allocation_fails),
     };
