@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Of work in a batch: long enough that its two samples cost nothing. */
-#define BATCH_NS UINT64_C(800000000)
+#define BATCH_NS     UINT64_C(800000000)
 #define RATE_NS      UINT64_C(100000000) /* the rate is taken over so long */
 #define MAX_ATTEMPTS 2u
 
@@ -465,6 +465,17 @@ static hf_status set_up(hfi_init_run *r, hf_error *err)
     return start_nonce(r, err);
 }
 
+/* A finished set of the present tools: its N, once told, is kept for later. */
+static void remember_n(hfi_init_run *r)
+{
+    hf_error err;
+    if (r->want.scrypt_n == 0 || r->plan.sidecar.scrypt_n != 0)
+        return;
+    if (hfi_files_note_missing(r, &err) != HF_OK)
+        hfi_logf(r->env.log, HFI_LOG_WARN, "space", "scrypt N is not kept: %s",
+                 err.message);
+}
+
 static hf_status open_set(hfi_init_run *r, hf_error *err)
 {
     hf_status s = hfi_init_plan_make(&r->plan, &r->host, r->dir, &r->want, err);
@@ -475,6 +486,7 @@ static hf_status open_set(hfi_init_run *r, hf_error *err)
     if (s != HF_OK)
         return s;
     if (!work_to_do(r)) {
+        remember_n(r);
         hfi_files_tidy(r);
         r->phase = HFI_INIT_END;
         return HF_OK;

@@ -77,11 +77,13 @@ static void test_recorded_resumed(void **state)
         o.scrypt_n = s.n;
         kit_recorded_path(expected, &s);
         kit_copy(temp_path(set, dir, "set"), expected);
-        uint64_t before = kit_fingerprint(set);
         hf_space_init_outcome out = kit_must(ctx, set, &o);
         assert_int_equal(out.labels_written, 0);
         assert_int_equal(out.labels_found, kit_labels(&s));
-        assert_true(kit_fingerprint(set) == before); /* nothing to do */
+        kit_same(set, expected); /* nothing to do but to keep N */
+        uint64_t before = kit_fingerprint(set);
+        (void)kit_must(ctx, set, &o);
+        assert_true(kit_fingerprint(set) == before);
 
         uint64_t bytes = kit_size(set, 0);
         kit_truncate(set, 0, bytes / 2 / 16 * 16 + 5);
@@ -181,6 +183,28 @@ static void random_stop(hf_context *ctx, const char *dir,
     assert_int_equal(st.bytes_torn, 0);
     assert_int_equal(st.files_too_long, 0);
     assert_int_equal(st.labels_stored, out.labels_found + out.labels_written);
+}
+
+/* A finished set without a sidecar: N, told once, is asked no more. */
+static void test_n_is_kept(void **state)
+{
+    (void)state;
+    hf_context *ctx = kit_context(2);
+    char recorded[TEMP_PATH], dir[TEMP_PATH];
+    char *temp = temp_folder();
+    temp_path(dir, temp, "set");
+    kit_set set = kit_recorded(1);
+    kit_recorded_path(recorded, &set);
+    kit_copy(dir, recorded);
+    hf_space_init_opts only_dir = HF_SPACE_INIT_OPTS_INIT;
+    assert_int_equal(kit_run(ctx, dir, &only_dir, NULL, NULL), HF_E_STATE);
+    hf_space_init_opts o = only_dir;
+    o.scrypt_n = set.n;
+    assert_int_equal(kit_must(ctx, dir, &o).labels_written, 0);
+    kit_must(ctx, dir, &only_dir);
+    kit_same(dir, recorded);
+    hf_context_close(ctx);
+    temp_folder_remove(temp);
 }
 
 static void test_cancel_and_resume(void **state)
@@ -910,6 +934,7 @@ int main(void)
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_many_files),
+        cmocka_unit_test(test_n_is_kept),
         cmocka_unit_test(test_cancel_and_resume),
         cmocka_unit_test(test_cancel_slow_labels),
         cmocka_unit_test(test_torn_tails),
