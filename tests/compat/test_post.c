@@ -430,6 +430,14 @@ static void proofs_are_refused(void **state)
     assert_non_null(p);
     assert_int_equal(p->indices.len, 2); /* one index of 10 bits */
     free_proof(p);
+    if (every_record) { /* the last round has but 1024 nonces left */
+        c = config_of(&r);
+        c.k2 = 400;
+        assert_null(
+            hf_post_generate_proof_ex(r.dir, r.challenge, c, 3072, 0, 0, &err));
+        assert_int_equal(err.code, HF_E_NOT_FOUND);
+        assert_non_null(strstr(err.message, "4095"));
+    }
     assert_null(generate_proof("no such folder", r.challenge, c, 16, 0, 0));
     assert_null(
         hf_post_generate_proof_ex("\xff\xfe", r.challenge, c, 16, 0, 0, &err));
