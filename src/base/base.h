@@ -323,7 +323,10 @@ typedef enum hfi_path_kind {
     HFI_PATH_DIR,
     HFI_PATH_OTHER
 } hfi_path_kind;
-/* Follows links. NONE only if nothing is there; other failures are errors. */
+/*
+ * Follows links. NONE only if nothing is there, not even a link to nothing (a
+ * disk that is not mounted), which is OTHER; other failures are errors.
+ */
 hf_status hfi_path_stat(const char *path, hfi_path_kind *kind, uint64_t *bytes,
                         hf_error *err);
 hf_status hfi_path_free_space(const char *path, uint64_t *bytes, hf_error *err);

@@ -572,8 +572,11 @@ hf_status hfi_path_stat(const char *path, hfi_path_kind *kind, uint64_t *bytes,
                                       : HFI_PATH_OTHER;
         if (found == HFI_PATH_FILE)
             size = (uint64_t)st.st_size;
-    } else if (errno != ENOENT)
+    } else if (errno != ENOENT) {
         return os_error(err, "look at", path);
+    } else if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        found = HFI_PATH_OTHER; /* a link to nothing */
+    }
     *kind = found;
     if (bytes != NULL)
         *bytes = size;

@@ -143,7 +143,9 @@ static bool scan_entry(void *user, const char *name)
         s->status = hfi_path_stat(path, &kind, &bytes, s->err);
     if (s->status == HF_OK && kind != HFI_PATH_NONE && kind != HFI_PATH_FILE)
         s->status = hfi_error(s->err, HF_E_STATE,
-                              "%s is not a file: move it away", path);
+                              "%s is not a file, or a link to one that is not "
+                              "there: move it away, or mount what it lies on",
+                              path);
     if (s->status == HF_OK && kind == HFI_PATH_FILE)
         note_file(s, number, bytes);
     hfi_free(s->env, path);

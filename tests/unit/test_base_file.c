@@ -647,6 +647,10 @@ static void test_path_stat(void **state)
     assert_int_equal(hfi_path_stat(link, &kind, &bytes, &err), HF_OK);
     assert_int_equal(kind, HFI_PATH_FILE);
     assert_true(bytes == 5);
+    assert_int_equal(symlink("nowhere", temp_path(link, dir, "d")), 0);
+    assert_int_equal(hfi_path_stat(link, &kind, &bytes, &err), HF_OK);
+    assert_int_equal(kind, HFI_PATH_OTHER);
+    assert_true(bytes == 0);
     assert_int_equal(hfi_path_stat(dir, &kind, NULL, &err), HF_OK);
     assert_int_equal(kind, HFI_PATH_DIR);
     assert_int_equal(hfi_path_stat("/dev/null", &kind, NULL, &err), HF_OK);

@@ -393,6 +393,38 @@ static void test_sidecar_newer_stays(void **state)
 
 /* ---- status ------------------------------------------------------------- */
 
+/* The files are links to a disk that is not mounted: nothing is taken for new. */
+static void test_links_to_nothing(void **state)
+{
+    (void)state;
+    char dir[64], path[96];
+    hf_space_meta m = small_meta();
+    hf_space_status st = {.size = sizeof st};
+    hf_error err;
+    make_dir(dir);
+    assert_int_equal(hfi_meta_save(&m, &env, dir, NULL), HF_OK);
+    snprintf(path, sizeof path, "%s/postdata_1.bin", dir);
+    assert_int_equal(symlink("nowhere/postdata_1.bin", path), 0);
+    assert_int_equal(hf_space_get_status(&st, dir, &err), HF_E_STATE);
+    assert_non_null(strstr(err.message, "postdata_1.bin"));
+    assert_non_null(strstr(err.message, "mount"));
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/postdata_metadata.json", dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("nowhere/postdata_metadata.json", path), 0);
+    hf_context *ctx;
+    hf_space_plan plan = {.size = sizeof plan};
+    hf_space_init_opts o = HF_SPACE_INIT_OPTS_INIT;
+    o.node_id = m.node_id;
+    o.commitment_atx_id = m.commitment_atx_id;
+    o.num_units = m.num_units;
+    o.labels_per_unit = m.labels_per_unit;
+    assert_int_equal(hf_context_open(&ctx, NULL, &err), HF_OK);
+    assert_int_equal(hf_space_init_plan(ctx, &plan, dir, &o, &err), HF_E_IO);
+    hf_context_close(ctx);
+    clean(dir);
+}
+
 static void test_status_counts(void **state)
 {
     (void)state;
@@ -528,6 +560,7 @@ int main(void)
         cmocka_unit_test(test_sidecar_round_trip),
         cmocka_unit_test(test_sidecar_refuses),
         cmocka_unit_test(test_sidecar_newer_stays),
+        cmocka_unit_test(test_links_to_nothing),
         cmocka_unit_test(test_status_counts),
         cmocka_unit_test(test_status_arguments),
         cmocka_unit_test(test_networks),
