@@ -59,8 +59,8 @@ static bool key_fits(const struct flags *f)
         return false;
     }
     if (memcmp(id, meta.node_id, sizeof id) != 0) {
-        say("NodeID in %s/" META_NAME " (%s) does not match public key from "
-            KEY_NAME " (%s)",
+        say("NodeID in %s/" META_NAME
+            " (%s) does not match public key from " KEY_NAME " (%s)",
             f->datadir, hex_form(hex[0], meta.node_id, 32),
             hex_form(hex[1], id, 32));
         return false;

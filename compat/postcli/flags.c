@@ -31,8 +31,7 @@ struct entry {
 static const struct entry table[FLAG_COUNT] = {
     [FLAG_COMMITMENT] = {"commitmentAtxId", KIND_TEXT, AT(commitment),
                          "commitment ATX id, hex of 32 bytes (required)"},
-    [FLAG_DATADIR] = {"datadir", KIND_TEXT, AT(datadir),
-                      "folder of the data"},
+    [FLAG_DATADIR] = {"datadir", KIND_TEXT, AT(datadir), "folder of the data"},
     [FLAG_FRACTION] = {"fraction", KIND_FLOAT, AT(fraction),
                        "percent of the labels of each file that -verify "
                        "recomputes"},
@@ -108,8 +107,8 @@ static bool take_level(int *out, const char *value)
 
 static bool take(struct flags *f, const struct entry *e, const char *value)
 {
-    static const char *const why[] = {[NUMBER_SYNTAX] = "parse error",
-                                      [NUMBER_RANGE] = "value out of range"};
+    static const char *const why[] = {
+        [NUMBER_SYNTAX] = "parse error", [NUMBER_RANGE] = "value out of range"};
     enum number end = NUMBER_FINE;
     switch (e->kind) {
     case KIND_TEXT:
@@ -161,8 +160,8 @@ static void tell_default(const struct flags *f, const struct entry *e)
 static void usage(const char *program)
 {
     static const char *const kinds[] = {
-        [KIND_BOOL] = "",       [KIND_UINT] = " uint",
-        [KIND_INT] = " int",    [KIND_FLOAT] = " float",
+        [KIND_BOOL] = "",        [KIND_UINT] = " uint",
+        [KIND_INT] = " int",     [KIND_FLOAT] = " float",
         [KIND_TEXT] = " string", [KIND_LEVEL] = " value"};
     struct flags defaults;
     char *none[] = {NULL};

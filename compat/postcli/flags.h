@@ -62,6 +62,6 @@ enum flags_end { FLAGS_GO, FLAGS_HELP, FLAGS_WRONG };
 enum flags_end flags_read(struct flags *f, int argc, char **argv);
 
 #define DEFAULT_LABELS_PER_UNIT UINT64_C(4294967296)
-#define DEFAULT_SCRYPT_N UINT64_C(8192)
+#define DEFAULT_SCRYPT_N        UINT64_C(8192)
 
 #endif

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LABEL_BYTES 16u
-#define META_NAME "postdata_metadata.json"
+#define LABEL_BYTES  16u
+#define META_NAME    "postdata_metadata.json"
 #define SIDECAR_NAME "holdfast.json"
 
 struct found {

@@ -142,11 +142,10 @@ static uint64_t files_of(const hf_space_meta *m, uint64_t units)
 /* Nothing that is stored is given up, whatever the answer. */
 static int refuse_fewer(const struct run *r)
 {
-    say("cli: initialization error: %s holds data of %" PRIu32 " units in %"
-        PRIu64 " files; %" PRIu64 " units are %" PRIu64 " files",
-        r->f->datadir, r->meta.num_units,
-        files_of(&r->meta, r->meta.num_units), r->f->num_units,
-        files_of(&r->meta, r->f->num_units));
+    say("cli: initialization error: %s holds data of %" PRIu32
+        " units in %" PRIu64 " files; %" PRIu64 " units are %" PRIu64 " files",
+        r->f->datadir, r->meta.num_units, files_of(&r->meta, r->meta.num_units),
+        r->f->num_units, files_of(&r->meta, r->f->num_units));
     say("%zu data files with %" PRIu64 " bytes are there; none was changed. "
         "Fewer units would erase data: only -reset deletes, and all of it.",
         r->folder.count, r->folder.bytes);
@@ -246,8 +245,7 @@ static int ask_n(struct run *r)
 
 static int need_id(struct run *r)
 {
-    if (r->id.bytes != 0 ||
-        (r->f->from_file == 0 && !r->f->set[FLAG_TO_FILE]))
+    if (r->id.bytes != 0 || (r->f->from_file == 0 && !r->f->set[FLAG_TO_FILE]))
         return GO_ON;
     say("-id flag is required when using -fromFile or -toFile");
     return END_FAILED;
@@ -373,7 +371,8 @@ static int clear_empty_set(struct run *r)
     bool other = r->has_meta && (m->num_units != f->num_units ||
                                  m->labels_per_unit != f->labels_per_unit ||
                                  m->max_file_size != f->max_file_size);
-    if (r->folder.labels > 0 || (!other && (r->has_meta || r->folder.bytes == 0)))
+    if (r->folder.labels > 0 ||
+        (!other && (r->has_meta || r->folder.bytes == 0)))
         return GO_ON;
     say("no label is stored yet, but what is there is of other parameters.");
     folder_tell(&r->folder);
@@ -455,8 +454,8 @@ static void note_outcome(const struct run *r, const hf_space_init_outcome *o)
          ", \"numLabelsWritten\": %" PRIu64 ", \"labelsPerSecond\": %.0f}",
          o->labels_found, o->labels_written, o->labels_per_second);
     if (o->meta.has_nonce)
-        note(limit, HF_LOG_INFO, "initialization: nonce\t{\"nonce\": %" PRIu64
-             "}", o->meta.nonce);
+        note(limit, HF_LOG_INFO,
+             "initialization: nonce\t{\"nonce\": %" PRIu64 "}", o->meta.nonce);
 }
 
 static int initialize(struct run *r)
@@ -547,12 +546,12 @@ static int run_steps(struct run *r, int (*const *steps)(struct run *))
 int mode_init(struct host *h)
 {
     static int (*const checks[])(struct run *) = {
-        load_set,      settle_id,   settle_key, ask_units, ask_bounds,
-        settle_commitment, need_provider, ask_labels, ask_n, need_id,
-        check_values,  match_set,   NULL};
+        load_set,          settle_id,     settle_key, ask_units, ask_bounds,
+        settle_commitment, need_provider, ask_labels, ask_n,     need_id,
+        check_values,      match_set,     NULL};
     static int (*const work[])(struct run *) = {
-        check_provider, choose_files, clear_empty_set, plan_init, save_key,
-        initialize,     prove,        NULL};
+        check_provider, choose_files, clear_empty_set, plan_init,
+        save_key,       initialize,   prove,           NULL};
     struct run r = {.h = h,
                     .f = h->flags,
                     .meta.size = sizeof r.meta,

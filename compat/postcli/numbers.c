@@ -69,8 +69,8 @@ enum number number_signed(int64_t *out, const char *text)
 {
     bool minus = *text == '-';
     uint64_t value;
-    enum number end =
-        number_unsigned(&value, text + (minus || *text == '+' ? 1 : 0));
+    enum number end = number_unsigned(&value,
+                                      text + (minus || *text == '+' ? 1 : 0));
     if (end != NUMBER_FINE)
         return end;
     if (value > (uint64_t)INT64_MAX + minus)

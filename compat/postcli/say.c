@@ -62,8 +62,8 @@ void note(int limit, hf_log_level level, const char *format, ...)
     if ((int)level > limit)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
-    begin_line(level, (uint64_t)now.tv_sec * 1000 +
-                          (uint64_t)now.tv_nsec / 1000000);
+    begin_line(level,
+               (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
     va_start(more, format);
     vprintf(format, more);
     va_end(more);

@@ -17,8 +17,8 @@ __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 void say_error(const char *what, const hf_error *err);
 
 /* A log line on standard output, if `limit` lets that level pass. */
-__attribute__((format(printf, 3, 4))) void
-note(int limit, hf_log_level level, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void note(int limit, hf_log_level level,
+                                                const char *format, ...);
 void note_record(int limit, const hf_log_record *record);
 
 #endif
