@@ -20,10 +20,22 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+/* By calls that libcrypto 1.1.1 has as well. */
+static EVP_PKEY *generate(void)
+{
+    EVP_PKEY *key = NULL;
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, NULL);
+    if (!ctx || EVP_PKEY_keygen_init(ctx) != 1 ||
+        EVP_PKEY_keygen(ctx, &key) != 1)
+        key = NULL;
+    EVP_PKEY_CTX_free(ctx);
+    return key;
+}
+
 hf_status identity_new(struct identity *out, hf_error *err)
 {
     size_t seed = sizeof out->seed, id = sizeof out->id;
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    EVP_PKEY *key = generate();
     bool fine = key &&
                 EVP_PKEY_get_raw_private_key(key, out->seed, &seed) == 1 &&
                 EVP_PKEY_get_raw_public_key(key, out->id, &id) == 1 &&

@@ -22,10 +22,22 @@
 
 enum { KEY_DIGITS = 128 };
 
+/* By calls that libcrypto 1.1.1 has as well. */
+static EVP_PKEY *generate(void)
+{
+    EVP_PKEY *key = NULL;
+    EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, NULL);
+    if (!ctx || EVP_PKEY_keygen_init(ctx) != 1 ||
+        EVP_PKEY_keygen(ctx, &key) != 1)
+        key = NULL;
+    EVP_PKEY_CTX_free(ctx);
+    return key;
+}
+
 bool key_new(struct key *out)
 {
     size_t seed = sizeof out->seed, id = sizeof out->id;
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    EVP_PKEY *key = generate();
     bool fine = key &&
                 EVP_PKEY_get_raw_private_key(key, out->seed, &seed) == 1 &&
                 EVP_PKEY_get_raw_public_key(key, out->id, &id) == 1 &&
@@ -45,8 +57,8 @@ void key_wipe(struct key *key)
 static bool public_of(uint8_t id[32], const uint8_t seed[32])
 {
     size_t bytes = 32;
-    EVP_PKEY *key =
-        EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, 32);
+    EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed,
+                                                 32);
     bool fine = key && EVP_PKEY_get_raw_public_key(key, id, &bytes) == 1 &&
                 bytes == 32;
     EVP_PKEY_free(key);

@@ -329,6 +329,41 @@ class Names(Case):
         self.bad("type point", "check_names")
 
 
+class Glibc(Case):
+    def promise(self, text):
+        self.tree.write("README.md", f"| | |\n| glibc | {text} |\n")
+
+    def test_good(self):
+        shared, _ = self.tree.compile()
+        self.promise("build: 9.0 (new); tarball: 8.1")
+        self.good("check_glibc", shared)
+        self.good("check_glibc", "--promise", "tarball", shared)
+
+    def test_too_new(self):
+        shared, _ = self.tree.compile()
+        self.promise("build: 9.0; tarball: 2.1")
+        self.good("check_glibc", shared)
+        self.bad("promised is 2.1", "check_glibc", "--promise", "tarball",
+                 shared)
+
+    def test_ten_is_more_than_nine(self):
+        shared, _ = self.tree.compile()
+        self.promise("build: 2.100")
+        self.good("check_glibc", shared)
+
+    def test_nothing_promised(self):
+        shared, _ = self.tree.compile()
+        self.promise("any")
+        self.bad("promises no glibc for build", "check_glibc", shared)
+
+    def test_nothing_judged(self):
+        path = self.tree.root / "libempty.so"
+        subprocess.run(["cc", "-shared", "-nostdlib", "-o", path, "-x", "c",
+                        "/dev/null"], check=True)
+        self.promise("build: 2.36")
+        self.bad("names no version", "check_glibc", path)
+
+
 class Docs(Case):
     def tool(self, text, code=0):
         path = self.tree.root / "tool"
@@ -454,7 +489,8 @@ class Real(unittest.TestCase):
     def test_every_check_is_tested(self):
         checks = {p.name for p in (TOP / "tools").glob("check_*")}
         tested = {"check_layers", "check_exports", "check_abi", "check_calls",
-                  "check_names", "check_docs", "check_vectors", "check_tree"}
+                  "check_names", "check_docs", "check_vectors", "check_tree",
+                  "check_glibc"}
         self.assertEqual(checks, tested)
 
 
