@@ -281,6 +281,12 @@ struct hfi_init_run {
     uint64_t labels_end_ns;
 };
 
+/* ---- init.c ------------------------------------------------------------- */
+
+hfi_step hfi_init_step(hf_job *job, void *state);
+/* Of a batch: leaf of hfi_init_batch.check. */
+bool hfi_init_check_samples(hfi_leaf *leaf, hfi_worker *worker);
+
 /* ---- init_check.c ------------------------------------------------------- */
 
 hf_status hfi_check_begin(hfi_init_run *r, hf_error *err);
