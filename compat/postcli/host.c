@@ -170,8 +170,10 @@ void host_warn_surplus(const struct host *h)
     if (hf_space_get_status(&st, h->flags->datadir, &err) != HF_OK ||
         st.files_surplus == 0)
         return;
-    say("WARNING: %s has %u data files above the last: %u units make %u files; "
-        "the others, of %llu bytes, are left alone",
-        h->flags->datadir, st.files_surplus, st.meta.num_units, st.files_total,
-        (unsigned long long)st.bytes_surplus);
+    say("WARNING: %s has %u data file%s above the last: %u unit%s make%s %u "
+        "file%s; what is above, %llu bytes, is left alone",
+        h->flags->datadir, st.files_surplus, st.files_surplus == 1 ? "" : "s",
+        st.meta.num_units, st.meta.num_units == 1 ? "" : "s",
+        st.meta.num_units == 1 ? "s" : "", st.files_total,
+        st.files_total == 1 ? "" : "s", (unsigned long long)st.bytes_surplus);
 }

@@ -322,9 +322,10 @@ static hf_status check_files(checking *c, hf_error *err)
         return s;
     if (files.surplus > 0)
         hfi_logf(env->log, HFI_LOG_WARN, "space",
-                 "%s: the set has %" PRIu32 " files, and %" PRIu32
-                 " more lie above them: those are left alone and take no part",
-                 c->dir, c->layout.files, files.surplus);
+                 "%s: the set has %" PRIu32 " file%s, and %" PRIu32
+                 " more above the last: left alone, no part of the check",
+                 c->dir, c->layout.files, c->layout.files == 1 ? "" : "s",
+                 files.surplus);
     for (uint32_t i = c->from_file; s == HF_OK && i <= c->to_file; i++) {
         uint64_t sample = sample_of(c, i);
         c->labels_total += sample;

@@ -210,11 +210,15 @@ static hf_status check_surplus(const hfi_init_plan *p, const char *dir,
     if (p->files.surplus == 0)
         return HF_OK;
     return hfi_error(err, HF_E_STATE,
-                     "%.80s has %u data files above the last: up to "
-                     "postdata_%u.bin, but %u units make %u files; nothing was "
-                     "changed",
-                     dir, p->files.surplus, p->files.surplus_last,
-                     p->meta.num_units, p->layout.files);
+                     "%.80s has %u data file%s above the last: up to "
+                     "postdata_%u.bin%s, but %u unit%s make%s %u file%s; "
+                     "nothing was changed",
+                     dir, p->files.surplus, p->files.surplus == 1 ? "" : "s",
+                     p->files.surplus_last,
+                     p->files.surplus_last == UINT32_MAX ? " or beyond" : "",
+                     p->meta.num_units, p->meta.num_units == 1 ? "" : "s",
+                     p->meta.num_units == 1 ? "s" : "", p->layout.files,
+                     p->layout.files == 1 ? "" : "s");
 }
 
 static hf_status settle_range(hfi_init_plan *p, const hfi_init_want *w,

@@ -302,7 +302,9 @@ hf_status hf_space_get_status(hf_space_status *out, const char *dir,
                          "out->size is %zu: set it to sizeof(hf_space_status)",
                          out->size);
     hf_status s = hfi_path_stat(dir, &kind, &bytes, err);
-    if (s == HF_OK && kind != HFI_PATH_DIR)
+    if (s == HF_OK && kind == HFI_PATH_NONE)
+        s = hfi_error(err, HF_E_IO, "there is no folder %s", dir);
+    else if (s == HF_OK && kind != HFI_PATH_DIR)
         s = hfi_error(err, HF_E_IO, "%s is not a folder", dir);
     if (s == HF_OK)
         s = hfi_meta_load(&st.meta, &env, dir, err);

@@ -254,11 +254,16 @@ static hf_status settle_files(nonce_run *r, hf_error *err)
                          "to %u",
                          r->first_file, r->last_file, last);
     if (r->files.surplus > 0)
-        hfi_logf(r->env.log, HFI_LOG_WARN, "space",
-                 "%s has %u data files above the last: up to postdata_%u.bin, "
-                 "but %u units make %u files; they are left alone",
-                 r->dir, r->files.surplus, r->files.surplus_last,
-                 r->meta.num_units, r->layout.files);
+        hfi_logf(
+            r->env.log, HFI_LOG_WARN, "space",
+            "%s has %u data file%s above the last: up to postdata_%u.bin%s, "
+            "but %u unit%s make%s %u file%s; nothing of it is touched",
+            r->dir, r->files.surplus, r->files.surplus == 1 ? "" : "s",
+            r->files.surplus_last,
+            r->files.surplus_last == UINT32_MAX ? " or beyond" : "",
+            r->meta.num_units, r->meta.num_units == 1 ? "" : "s",
+            r->meta.num_units == 1 ? "s" : "", r->layout.files,
+            r->layout.files == 1 ? "" : "s");
     r->next_file = r->first_file;
     return HF_OK;
 }

@@ -14,10 +14,12 @@ static void warn_surplus(const hfi_prove_set *set, const hfi_env *env,
     if (files->surplus == 0)
         return;
     hfi_logf(env->log, HFI_LOG_WARN, "space",
-             "%s: the set has %" PRIu32 " files, and %" PRIu32
-             " more lie above them, up to postdata_%" PRIu32
-             ".bin: those are left alone and take no part",
-             set->dir, set->layout.files, files->surplus, files->surplus_last);
+             "%s: the set has %" PRIu32 " file%s, and %" PRIu32
+             " more above the last, up to postdata_%" PRIu32
+             ".bin%s: left alone, no part of the proof",
+             set->dir, set->layout.files, set->layout.files == 1 ? "" : "s",
+             files->surplus, files->surplus_last,
+             files->surplus_last == UINT32_MAX ? " or beyond" : "");
 }
 
 static hf_status check_file(const hfi_prove_set *set,
