@@ -120,6 +120,12 @@ hf_status hfi_file_open(hfi_file *f, const char *path, hfi_open_mode mode,
     if (fd < 0)
         return os_error(err, verb, path);
     int code = check_kind(fd);
+    if (code == ESPIPE) {
+        (void)close(fd);
+        return hfi_error_os(err, HF_E_IO, 0,
+                            "%s is a pipe or socket: a regular file is wanted",
+                            path);
+    }
     if (code != 0) {
         (void)close(fd);
         errno = code;

@@ -204,6 +204,7 @@ static void test_odd_files(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     (void)alarm(20); /* it must not wait for a writer */
     assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_READ, &err), HF_E_IO);
+    assert_non_null(strstr(err.message, "a regular file is wanted"));
     assert_int_equal(hfi_file_open(&f, path, HFI_OPEN_CREATE, &err), HF_E_IO);
     (void)alarm(0);
     assert_int_equal(hfi_file_open(&f, dir, HFI_OPEN_READ, &err), HF_E_IO);
