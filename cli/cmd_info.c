@@ -61,13 +61,13 @@ static void info_machine(struct ui *ui, const hf_context_info *i)
     list_rows(ui, "features", i->cpu_features);
     if (i->cpus_quota)
         ui_row(ui, "cores",
-               "%" PRIu32 " online, %" PRIu32 " in the affinity, "
+               "%" PRIu32 " online, %" PRIu32 " open to this process, "
                "%" PRIu32 " by the cgroup's quota",
                i->cpus_online, i->cpus_affinity, i->cpus_quota);
     else
         ui_row(ui, "cores",
                "%" PRIu32 " online, %" PRIu32
-               " in the affinity, no cgroup quota",
+               " open to this process, no cgroup quota",
                i->cpus_online, i->cpus_affinity);
     ui_row(ui, "workers", "%" PRIu32 " (from: %s)", i->workers,
            i->workers_from);
@@ -80,6 +80,21 @@ static void info_machine(struct ui *ui, const hf_context_info *i)
     ui_row(ui, "huge pages", "explicit: %s free, transparent: %s",
            i->huge_pages_free ? form_size(a, i->huge_pages_free) : "none",
            i->transparent_huge ? "yes" : "no");
+}
+
+static void provider_rows(struct ui *ui, hf_context *ctx)
+{
+    hf_provider p = {.size = sizeof p};
+    hf_error ignored;
+    uint32_t count = hf_context_provider_count(ctx);
+    for (uint32_t i = 0; i < count; i++) {
+        if (hf_context_provider_get(ctx, i, &p, &ignored) != HF_OK)
+            continue;
+        ui_row(ui, i == 0 ? "providers" : "", "%s%s%s%s", p.id,
+               strcmp(p.kind, "cpu") == 0 ? "" : " (",
+               strcmp(p.kind, "cpu") == 0 ? "" : p.name,
+               strcmp(p.kind, "cpu") == 0 ? "" : ")");
+    }
 }
 
 int cmd_info(struct ui *ui, const struct args *args)
@@ -102,11 +117,11 @@ int cmd_info(struct ui *ui, const struct args *args)
         ui_say(ui, "holdfast %s", hf_version());
         ui_row(ui, "compiler", "%s", info.compiler);
         info_machine(ui, &info);
-        ui_row(ui, "labels", "%s, sampled by %s", info.label_kernel,
-               info.check_kernel);
-        ui_row(ui, "proving", "AES %s", info.aes_kernel);
+        ui_row(ui, "labels", "kernel %s, samples checked by %s",
+               info.label_kernel, info.check_kernel);
+        ui_row(ui, "proving", "AES kernel %s", info.aes_kernel);
         ui_row(ui, "RandomX", "%s", info.randomx);
-        ui_row(ui, "providers", "cpu");
+        provider_rows(ui, host.ctx);
     }
     host_close(&host);
     return EXIT_FINE;

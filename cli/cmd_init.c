@@ -59,9 +59,10 @@ static hf_status units_of_size(struct init *in, hf_error *err)
                         "--size %s: is more than %" PRIu32 " units of %s",
                         args->opt[OPT_SIZE].text, UINT32_MAX, one);
     if (bytes % unit != 0)
-        ui_say(
-            in->ui, "--size %s is rounded down to %" PRIu64 " units of %s: %s",
-            form_size(size, bytes), units, one, form_size(whole, units * unit));
+        ui_say(in->ui,
+               "--size %s is rounded down to %" PRIu64 " unit%s of %s: %s",
+               form_size(size, bytes), units, units == 1 ? "" : "s", one,
+               form_size(whole, units * unit));
     in->opts.num_units = (uint32_t)units;
     return HF_OK;
 }
@@ -117,16 +118,29 @@ static hf_status check_new_id(struct init *in, hf_error *err)
     return s;
 }
 
+/* Only a context knows the providers. */
 static hf_status check_provider(struct init *in, hf_error *err)
 {
-    const char *provider = in->args->opt[OPT_PROVIDER].text;
-    in->opts.provider = provider;
-    if (provider == NULL || strcmp(provider, "cpu") == 0)
+    const char *wanted = in->opts.provider;
+    hf_context *ctx = in->host.ctx;
+    hf_provider p = {.size = sizeof p};
+    hf_error ignored;
+    char known[180] = "";
+    uint32_t count = hf_context_provider_count(ctx);
+    if (wanted == NULL)
         return HF_OK;
-    advise(in, "%s", "--provider cpu");
-    complain(err, HF_E_UNSUPPORTED, "there is no provider %.60s here",
-             provider);
-    snprintf(err->cause, sizeof err->cause, "those there are: cpu");
+    for (uint32_t i = 0; i < count; i++) {
+        if (hf_context_provider_get(ctx, i, &p, &ignored) != HF_OK)
+            continue;
+        if (strcmp(p.id, wanted) == 0)
+            return HF_OK;
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                 p.id);
+    }
+    advise(in, "--provider %s", p.id);
+    complain(err, HF_E_UNSUPPORTED, "there is no provider %.60s here", wanted);
+    snprintf(err->cause, sizeof err->cause, "those there are: %s", known);
     return HF_E_UNSUPPORTED;
 }
 
@@ -137,10 +151,10 @@ static hf_status check_network(struct init *in, hf_error *err)
     if (!r->bind || units == 0 ||
         (units >= r->net.min_units && units <= r->net.max_units))
         return HF_OK;
-    return complain(err, HF_E_ARGUMENT,
-                    "%" PRIu32 " units: the network takes %" PRIu32
-                    " to %" PRIu32,
-                    units, r->net.min_units, r->net.max_units);
+    return complain(
+        err, HF_E_ARGUMENT,
+        "%" PRIu32 " unit%s: the network takes %" PRIu32 " to %" PRIu32, units,
+        units == 1 ? "" : "s", r->net.min_units, r->net.max_units);
 }
 
 /* From the command line to the options of the job. */
@@ -172,8 +186,9 @@ static hf_status read_wishes(struct init *in, hf_error *err)
         return complain(err, HF_E_ARGUMENT,
                         "--to-file %" PRIu32 ": is before --from-file %" PRIu32,
                         in->opts.to_file, in->opts.from_file);
-    hf_status s = check_provider(in, err);
-    if (s == HF_OK && args_has(args, OPT_SIZE))
+    in->opts.provider = args->opt[OPT_PROVIDER].text;
+    hf_status s = HF_OK;
+    if (args_has(args, OPT_SIZE))
         s = units_of_size(in, err);
     if (s == HF_OK)
         s = check_network(in, err);
@@ -444,6 +459,9 @@ static int prepare_and_run(struct init *in)
     hf_status s = host_open(&in->host, in->ui, in->args, &err);
     if (s != HF_OK)
         return ui_error(in->ui, &err, NULL, NULL);
+    s = check_provider(in, &err);
+    if (s != HF_OK)
+        return ui_error(in->ui, &err, NULL, in->advice);
     in->plan.size = sizeof in->plan;
     s = hf_space_init_plan(in->host.ctx, &in->plan, in->args->dir, &in->opts,
                            &err);

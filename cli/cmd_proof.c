@@ -188,6 +188,17 @@ static hf_status prove_start(struct host *host, hf_job **job,
                                 args->opt[OPT_CHALLENGE].bytes, opts, err);
 }
 
+static void say_delivered(struct ui *ui, const char *path, uint32_t nonce,
+                          const char *verified)
+{
+    struct text name = {0};
+    text_add(&name, path);
+    text_tame(&name);
+    ui_out(ui, "%s: proof with nonce %" PRIu32 ", %s\n",
+           name.data ? name.data : "", nonce, verified);
+    text_free(&name);
+}
+
 static hf_status prove(struct host *host, hf_job **job,
                        const struct rules *rules, hf_error *err)
 {
@@ -214,8 +225,8 @@ static hf_status prove(struct host *host, hf_job **job,
     if (host->ui->json)
         proof_json(host->ui, target == TO_STDOUT ? NULL : path, proof);
     else if (target != TO_STDOUT)
-        ui_out(host->ui, "%s: proof with nonce %" PRIu32 ", %s\n", path,
-               proof->nonce, opts.no_self_check ? "not verified" : "verified");
+        say_delivered(host->ui, path, proof->nonce,
+                      opts.no_self_check ? "not verified" : "verified");
     return HF_OK;
 }
 
@@ -225,9 +236,10 @@ static void repair_advice(struct text *t, const struct args *args,
 {
     char file[256];
     uint32_t number;
-    if (err->code != HF_E_FORMAT || !ui_file_named(file, sizeof file, err) ||
-        sscanf(strstr(file, "postdata_"), "postdata_%" SCNu32 ".bin",
-               &number) != 1)
+    if (err->code != HF_E_FORMAT || !ui_file_named(file, sizeof file, err))
+        return;
+    const char *name = strstr(file, "postdata_");
+    if (name == NULL || sscanf(name, "postdata_%" SCNu32 ".bin", &number) != 1)
         return;
     text_addf(t, "move %s away, then: ", file);
     text_add_quoted(t, args->program);
@@ -273,6 +285,7 @@ struct verify {
     hf_space_meta meta;
     hf_space_verify_opts opts;
     uint64_t scrypt_n;
+    bool guessed_n; /* it is 8192 because nothing says anything else */
     const char *where;
 };
 
@@ -332,6 +345,43 @@ static hf_status verify_options(struct verify *v, hf_error *err)
     return HF_OK;
 }
 
+/* N of the set whose metadata lie at `path`: what is recorded beside them if
+ * they still bear their name; 0: unknown. */
+static uint64_t recorded_n(const char *path)
+{
+    static const char own[] = "postdata_metadata.json";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    hf_space_status status = {.size = sizeof status};
+    status.meta.size = sizeof status.meta;
+    struct text folder = {0};
+    hf_error ignored;
+    if (strcmp(name, own) != 0)
+        return 0;
+    if (slash)
+        text_add_bytes(&folder, path, (size_t)(name - path));
+    else
+        text_add(&folder, ".");
+    bool known = folder.data &&
+                 hf_space_get_status(&status, folder.data, &ignored) == HF_OK;
+    text_free(&folder);
+    return known ? status.scrypt_n : 0;
+}
+
+static hf_status load_metadata(struct verify *v, hf_error *err)
+{
+    v->where = v->args->opt[OPT_METADATA].text;
+    v->meta.size = sizeof v->meta;
+    hf_status s = hf_space_meta_load(&v->meta, v->where, err);
+    if (s != HF_OK || v->scrypt_n)
+        return s;
+    v->scrypt_n = recorded_n(v->where);
+    v->guessed_n = v->scrypt_n == 0;
+    if (v->guessed_n)
+        v->scrypt_n = 8192;
+    return HF_OK;
+}
+
 /* Reads proof and set. */
 static hf_status verify_load(struct verify *v, hf_error *err)
 {
@@ -346,12 +396,8 @@ static hf_status verify_load(struct verify *v, hf_error *err)
     if (s != HF_OK)
         return s;
     v->scrypt_n = rules_scrypt_n(&v->rules, args);
-    if (args->dir == NULL) {
-        v->where = args->opt[OPT_METADATA].text;
-        v->scrypt_n = v->scrypt_n ? v->scrypt_n : 8192;
-        v->meta.size = sizeof v->meta;
-        return hf_space_meta_load(&v->meta, v->where, err);
-    }
+    if (args->dir == NULL)
+        return load_metadata(v, err);
     v->where = args->dir;
     s = hf_space_get_status(&status, args->dir, err);
     if (s != HF_OK)
@@ -404,6 +450,9 @@ static int show_verdict(struct verify *v, const hf_space_verdict *d)
 {
     bool valid = d->kind == HF_SPACE_VALID;
     bool index = d->kind == HF_SPACE_INVALID_INDEX;
+    if (index && v->guessed_n)
+        ui_warn(v->ui, "nothing tells this set's N, so 8192 is taken; if it "
+                       "has another, give it with --scrypt-n");
     if (v->ui->json) {
         struct text t = {0};
         json_begin(&t, NULL);

@@ -70,8 +70,10 @@ const struct option options[OPT_COUNT] = {
         C(INIT) | C(NONCE) | HOW,
         "Last file to work on, itself included; default: the last of "
         "the set."),
-    [OPT_PROVIDER] = VALUE("provider", "NAME", TEXT, WORK, C(INIT) | HOW,
-                           "What computes the labels; default cpu."),
+    [OPT_PROVIDER] = VALUE(
+        "provider", "NAME", TEXT, WORK, C(INIT) | HOW,
+        "What computes the labels, by a name that holdfast info "
+        "lists; default cpu."),
     [OPT_NO_NONCE_SEARCH] = FLAG(
         "no-nonce-search", WORK, C(INIT) | HOW,
         "If the data hold no VRF nonce, do not go on looking for one "
@@ -108,7 +110,8 @@ const struct option options[OPT_COUNT] = {
     [OPT_METADATA] = VALUE(
         "metadata", "FILE", TEXT, PROOF, C(VERIFY),
         "Take the set's description from this metadata file, in "
-        "place of DIR."),
+        "place of DIR. N is what holdfast.json beside it says, else "
+        "8192."),
     [OPT_SUBSET] = RANGE(
         "subset", "K3", NUMBER, 0, UINT32_MAX, 0, PROOF, C(VERIFY),
         "Check only so many of the indices, picked by --seed."),
@@ -147,15 +150,16 @@ const struct option options[OPT_COUNT] = {
     [OPT_DURATION] = RANGE("duration", "TIME", DURATION, 100, 600000, 0, WORK,
                            C(BENCH), "How long to measure; default 2s."),
     [OPT_THREADS] = RANGE(
-        "threads", "T", NUMBER, 0, 4096, 0, WORK, CONTEXT | HOW,
-        "Workers; 0, the default: as many as the processors this "
-        "process may use."),
+        "threads", "T", NUMBER, 0, 1024, 0, WORK, CONTEXT | HOW,
+        "Threads that compute, 1 to 1024; 0, the default: as many as "
+        "the processors this process may use."),
     [OPT_KERNEL] = VALUE(
         "kernel", "NAME", TEXT, WORK, CONTEXT | HOW,
         "Force a kernel variant: portable, sse2, avx2, avx512."),
-    [OPT_MEMORY] = RANGE("memory", "SIZE", SIZE, 1 << 20, UINT64_MAX, 0, WORK,
-                         CONTEXT | HOW,
-                         "Most memory to use; default: half of what is there."),
+    [OPT_MEMORY] = RANGE(
+        "memory", "SIZE", SIZE, 1 << 20, UINT64_MAX, 0, WORK, CONTEXT | HOW,
+        "Most memory to use; default: half of what is free, or "
+        "of the limit of the cgroup if that is less."),
     [OPT_DEADLINE] = RANGE(
         "deadline", "TIME", DURATION, 1, 1000ull * 86400000, 0, WORK,
         C(INIT) | C(NONCE) | C(PROVE) | C(VERIFY),

@@ -48,9 +48,10 @@ hf_status rules_check(const struct rules *r, const hf_space_meta *meta,
     if (meta->num_units < r->net.min_units ||
         meta->num_units > r->net.max_units)
         return complain(err, HF_E_STATE,
-                        "the set has %" PRIu32 " units: the network takes "
+                        "the set has %" PRIu32 " unit%s: the network takes "
                         "%" PRIu32 " to %" PRIu32,
-                        meta->num_units, r->net.min_units, r->net.max_units);
+                        meta->num_units, meta->num_units == 1 ? "" : "s",
+                        r->net.min_units, r->net.max_units);
     return HF_OK;
 }
 
@@ -112,17 +113,21 @@ void set_rows(struct ui *ui, const hf_space_meta *meta, uint64_t scrypt_n)
 void set_warn(struct ui *ui, const char *dir, const hf_space_status *status)
 {
     char size[FORM_BYTES];
-    if (status->files_surplus)
+    uint32_t surplus = status->files_surplus, last = status->files_total - 1;
+    uint32_t too_long = status->files_too_long;
+    if (surplus)
         ui_warn(ui,
-                "%s: %" PRIu32 " files are above the last one of the set, "
-                "which has %" PRIu32 " (postdata_0.bin to "
-                "postdata_%" PRIu32 ".bin); these %s are left alone",
-                dir, status->files_surplus, status->files_total,
-                status->files_total - 1,
-                form_size(size, status->bytes_surplus));
-    if (status->files_too_long)
-        ui_warn(ui, "%s: %" PRIu32 " files are longer than their share", dir,
-                status->files_too_long);
+                "%s: %" PRIu32 " file%s above the last one of the set, "
+                "postdata_%" PRIu32 ".bin (it has %" PRIu32 "); %s %s %s left "
+                "alone",
+                dir, surplus, surplus == 1 ? " is" : "s are", last,
+                status->files_total, surplus == 1 ? "its" : "their",
+                form_size(size, status->bytes_surplus),
+                status->bytes_surplus == 1 ? "is" : "are");
+    if (too_long)
+        ui_warn(ui, "%s: %" PRIu32 " file%s longer than %s share", dir,
+                too_long, too_long == 1 ? " is" : "s are",
+                too_long == 1 ? "its" : "their");
 }
 
 void set_json(struct text *t, const hf_space_meta *meta)

@@ -11,6 +11,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- UTF-8 -------------------------------------------------------------- */
+
+/* Length of the valid sequence at `s`, 0 if there is none. The terminating
+ * zero is no continuation byte, so a cut sequence is never read past. */
+static size_t sequence(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    /* Overlong forms, surrogates and what lies above U+10FFFF. */
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* The same for a character that takes its place and does nothing else: C0 and
+ * C1 control characters are none. */
+static size_t printable(const unsigned char *s)
+{
+    if (s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0))
+        return 0;
+    return sequence(s);
+}
+
 /* ---- the buffer --------------------------------------------------------- */
 
 static bool reserve(struct text *t, size_t more)
@@ -66,6 +97,30 @@ void text_addf(struct text *t, const char *fmt, ...)
     t->bytes += (size_t)need;
 }
 
+void text_tame(struct text *t)
+{
+    for (size_t i = 0; i < t->bytes;) {
+        size_t n = printable((const unsigned char *)t->data + i);
+        if (n == 0)
+            t->data[i] = '?';
+        i += n ? n : 1;
+    }
+}
+
+static void add_ansi_quoted(struct text *t, const char *word)
+{
+    text_add(t, "$'");
+    for (const unsigned char *p = (const unsigned char *)word; *p; p++) {
+        if (*p == '\'' || *p == '\\')
+            text_addf(t, "\\%c", *p);
+        else if (*p < 0x20 || *p >= 0x7f)
+            text_addf(t, "\\%03o", *p);
+        else
+            text_add_bytes(t, (const char *)p, 1);
+    }
+    text_add(t, "'");
+}
+
 void text_add_quoted(struct text *t, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -75,6 +130,14 @@ void text_add_quoted(struct text *t, const char *word)
         text_add(t, word);
         return;
     }
+    for (const unsigned char *s = (const unsigned char *)word; *s;) {
+        size_t n = printable(s);
+        if (n == 0) {
+            add_ansi_quoted(t, word);
+            return;
+        }
+        s += n;
+    }
     text_add(t, "'");
     for (const char *p = word; *p; p++) {
         if (*p == '\'')
@@ -83,28 +146,6 @@ void text_add_quoted(struct text *t, const char *word)
             text_add_bytes(t, p, 1);
     }
     text_add(t, "'");
-}
-
-/* ---- UTF-8 -------------------------------------------------------------- */
-
-/* Length of the valid sequence at `s`, 0 if there is none. The terminating
- * zero is no continuation byte, so a cut sequence is never read past. */
-static size_t sequence(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    /* Overlong forms, surrogates and what lies above U+10FFFF. */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
 }
 
 size_t text_columns(const char *s)

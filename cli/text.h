@@ -25,7 +25,11 @@ void text_add(struct text *t, const char *part);
 void text_add_bytes(struct text *t, const char *part, size_t bytes);
 void text_addf(struct text *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* As a word of a shell command: quoted where needed. */
+/* Replaces by "?" what would steer a terminal or break a line: control
+ * characters and what is not UTF-8. For texts that may hold names of files. */
+void text_tame(struct text *t);
+/* As a word of a shell command, quoted where needed; a word with control
+ * characters as $'...', which bash, zsh and ksh take. */
 void text_add_quoted(struct text *t, const char *word);
 
 /* JSON members; `key` NULL for the outermost object. */

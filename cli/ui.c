@@ -104,16 +104,6 @@ int ui_finish(struct ui *ui, int code)
 
 /* ---- standard error ------------------------------------------------------ */
 
-/* Texts may name files: control characters stay away from the terminal. */
-static void tame(struct text *t)
-{
-    for (size_t i = 0; i < t->bytes; i++) {
-        unsigned char c = (unsigned char)t->data[i];
-        if ((c < 0x20 && c != '\n') || c == 0x7f)
-            t->data[i] = '?';
-    }
-}
-
 static void put_error(struct ui *ui, struct text *t)
 {
     ui_progress_end(ui);
@@ -134,7 +124,7 @@ static void put_error(struct ui *ui, struct text *t)
 /* A line of words: with the results or beside them. */
 static void say(struct ui *ui, struct text *t)
 {
-    tame(t);
+    text_tame(t);
     text_add(t, "\n");
     if (!ui->results) {
         put_error(ui, t);
@@ -198,7 +188,7 @@ static void log_line(struct ui *ui, hf_log_level level, const char *module,
     text_add(&t, loud ? ":\033[0m " : ": ");
     struct text body = {0};
     text_add(&body, words);
-    tame(&body);
+    text_tame(&body);
     text_add(&t, body.data ? body.data : "");
     text_free(&body);
     text_add(&t, "\n");
@@ -272,6 +262,11 @@ static const char *retry_of(hf_status status)
 static const char *usual_advice(const hf_error *err)
 {
     switch (err->code) {
+    case HF_E_FORMAT:
+        if (strstr(err->message, "holdfast.json"))
+            return "restore it, or move it away: a set works without it, but "
+                   "an N other than 8192 must then be given by --scrypt-n";
+        return NULL;
     case HF_E_IO:
         if (err->os_code == ENOSPC || err->os_code == EDQUOT)
             return "free space on that file system, then the same command "
@@ -300,12 +295,16 @@ static const char *usual_advice(const hf_error *err)
 }
 
 /*
- * The library names data files and offsets in its words: "... at byte 4096 of
- * postdata_3.bin ...". Copies the word that names a data file.
+ * The library names files and offsets in its words: "... at byte 4096 of
+ * postdata_3.bin ...". Copies the word that names a file of a set.
  */
 static bool file_in(char *out, size_t capacity, const char *words)
 {
-    const char *at = strstr(words, "postdata_");
+    static const char *const names[] = {"postdata_", "holdfast.json",
+                                        "identity.key"};
+    const char *at = NULL;
+    for (size_t i = 0; i < 3 && at == NULL; i++)
+        at = strstr(words, names[i]);
     if (at == NULL)
         return false;
     const char *begin = at, *end = at;
@@ -368,6 +367,16 @@ static void error_json(struct ui *ui, const hf_error *err, const char *where)
     ui_json(ui, &t);
 }
 
+/* A line whose words are from outside. */
+static void add_tamed(struct text *t, const char *head, const char *words)
+{
+    struct text body = {0};
+    text_add(&body, words);
+    text_tame(&body);
+    text_addf(t, "%s%s\n", head, body.data ? body.data : "");
+    text_free(&body);
+}
+
 int ui_error(struct ui *ui, const hf_error *err, const char *where,
              const char *advice)
 {
@@ -378,19 +387,15 @@ int ui_error(struct ui *ui, const hf_error *err, const char *where,
         error_json(ui, err, where);
         return ui_exit_code(err->code);
     }
-    const char *red = ui->color ? "\033[31m" : "";
-    const char *plain = ui->color ? "\033[0m" : "";
-    struct text words = {0}, t = {0};
-    text_addf(&words, "%s\n",
+    struct text t = {0};
+    text_addf(&t, "%sholdfast:%s ", ui->color ? "\033[31m" : "",
+              ui->color ? "\033[0m" : "");
+    add_tamed(&t, "",
               err->message[0] ? err->message : hf_status_text(err->code));
     if (err->cause[0])
-        text_addf(&words, "  why: %s\n", err->cause);
+        add_tamed(&t, "  why: ", err->cause);
     if (advice)
-        text_addf(&words, "  try: %s\n", advice);
-    tame(&words);
-    text_addf(&t, "%sholdfast:%s %s", red, plain,
-              words.data ? words.data : "no memory\n");
-    text_free(&words);
+        add_tamed(&t, "  try: ", advice);
     put_error(ui, &t);
     return ui_exit_code(err->code);
 }
@@ -398,9 +403,8 @@ int ui_error(struct ui *ui, const hf_error *err, const char *where,
 void ui_stopped(struct ui *ui, const char *message, const char *again)
 {
     struct text t = {0};
-    text_addf(&t, "holdfast: %s\n", message);
+    add_tamed(&t, "holdfast: ", message);
     if (again)
-        text_addf(&t, "  to go on: %s\n", again);
-    tame(&t);
+        add_tamed(&t, "  to go on: ", again);
     put_error(ui, &t);
 }

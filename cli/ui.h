@@ -71,7 +71,7 @@ int ui_exit_code(hf_status status);
 /* Says that the work was stopped, and how to go on (NULL: not at all). */
 void ui_stopped(struct ui *ui, const char *message, const char *again);
 
-/* The data file or metadata an error speaks of; false: none. */
+/* The file of a set that an error speaks of; false: none. */
 bool ui_file_named(char *out, size_t capacity, const hf_error *err);
 
 /* Progress of a job; decides itself whether it is time to show it. */

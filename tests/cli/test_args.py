@@ -100,7 +100,7 @@ class Mistakes(Case):
         bad("space init", "--units", "0", "-1", "4294967296", "1.5", "4 ",
             "0x10", "", "four", "99999999999999999999999")
         bad("space init", "--scrypt-n", "0", "1", "3", "8191", "2147483648")
-        bad("space init", "--threads", "4097", "-1", "all")
+        bad("space init", "--threads", "1025", "-1", "all")
         bad("space init", "--from-file", "4294967295")
         bad("space init", "--max-file-size", "1023")
         bad("space init", "--memory", "1023KiB")

@@ -123,11 +123,31 @@ class Own(Case):
         meta = self.dir / "postdata_metadata.json"
         r = self.verify("--metadata", meta, "--scrypt-n", 2, folder=False)
         self.assertEqual(r.out, "valid\n")
-        # Without N it is main net's, and labels are others.
-        r = self.verify("--metadata", meta, folder=False, code=1)
+        # N stands in the sidecar beside it, ...
+        for where in [meta, "set/postdata_metadata.json"]:
+            r = self.verify("--metadata", where, folder=False)
+            self.assertEqual((r.out, r.err), ("valid\n", ""))
+        # ... and nowhere else: it is main net's, and labels are others.
+        shutil.copy(meta, self.tmp / "copy.json")
+        r = self.verify("--metadata", "copy.json", folder=False, code=1)
         self.assertRegex(r.out, "^invalid: ")
-        # A folder is refused that says another N.
+        self.assertRegex(r.err, "^warning: .*8192 .*--scrypt-n")
+        (self.dir / "holdfast.json").unlink()
+        r = self.verify("--metadata", meta, folder=False, code=1)
+        self.assertRegex(r.err, "^warning: .*8192 .*--scrypt-n")
+        # Told and wrong is no guess.
+        r = self.verify("--metadata", meta, "--scrypt-n", 4, folder=False,
+                        code=1)
+        self.assertEqual(r.err, "")
+        # Label 0 refuses another N.
         self.verify("--scrypt-n", 4, code=3)
+        # What is no file is not waited for.
+        os.mkfifo(self.tmp / "pipe")
+        r = self.verify("--metadata", "pipe", "--scrypt-n", 2, folder=False,
+                        code=4)
+        self.assertIn("a regular file is wanted", r.err)
+        r = self.verify(proof="pipe", code=4)
+        self.assertIn("a regular file is wanted", r.err)
 
     def test_rules(self):
         self.make()

@@ -196,7 +196,7 @@ class Surplus(Case):
             unchanged()
         r = self.run_tool("space", "status", self.dir)
         self.assertIn("4 files are above the last", r.err)
-        self.assertIn("which has 4", r.err)
+        self.assertIn("it has 4", r.err)
         unchanged()
         r = self.run_tool("space", "vrf-nonce", self.dir, code=1)
         self.assertIn("warning:", r.err)
@@ -217,6 +217,27 @@ class Surplus(Case):
         unchanged()
 
 
+    def test_number_beyond_all(self):
+        self.make()
+        (self.dir / "postdata_99999999999.bin").write_bytes(b"")
+        r = self.run_tool("space", "init", self.dir, code=3)
+        self.assertRegex(r.err, "1 data file above .* or beyond, but 1 unit "
+                                "makes 4 files")
+        r = self.run_tool("space", "status", self.dir)
+        self.assertRegex(r.err, "warning: .*: 1 file is above")
+
+
+class Sidecar(Case):
+    def test_at_fault(self):
+        self.make()
+        (self.dir / "holdfast.json").write_text("{")
+        r = self.run_tool("space", "status", self.dir, "--json", code=3)
+        self.assertEqual(r.last("error")["file"],
+                         str(self.dir / "holdfast.json"))
+        r = self.run_tool("space", "status", self.dir, code=3)
+        self.assertRegex(r.err, r"try: .*--scrypt-n")
+
+
 class Paths(Case):
     def whole_life(self, folder, cwd_name=None):
         self.make(folder)
@@ -226,7 +247,8 @@ class Paths(Case):
         proof = f"{str(folder).rstrip('/')}/Beweis ü 数.json" \
             if not str(folder).startswith("-") else f"./{folder}/ü.json"
         r = self.prove(folder, out=proof)
-        self.assertIn(proof, r.out)
+        self.assertEqual(r.out.count("\n"), 1)
+        self.assertIn(proof.replace("\n", "?"), r.out)
         self.assertEqual(self.verify(folder=folder, proof=proof).out,
                          "valid\n")
         meta = str(proof).rsplit("/", 1)[0] + "/postdata_metadata.json"
@@ -319,7 +341,7 @@ class Network(Case):
                 ATX, "--network", net)
         for units in (1, 4):
             r = self.run_tool(*args, "--units", units, code=2)
-            self.assertIn(f"{units} units", r.err)
+            self.assertRegex(r.err, fr"\b{units} units?: the network")
             self.assertIn("2 to 3", r.err)
         self.assertFalse(self.dir.exists())
         r = self.run_tool(*args, "--units", 2)
@@ -340,10 +362,10 @@ class Network(Case):
         net = self.rules(min_units=2, labels_per_unit=512, scrypt_n=2)
         before = digest(self.dir)
         r = self.run_tool("space", "init", self.dir, "--network", net, code=3)
-        self.assertIn("has 1 units: the network takes 2 to", r.err)
+        self.assertIn("has 1 unit: the network takes 2 to", r.err)
         self.assertEqual(digest(self.dir), before)
         r = self.run_tool("space", "status", self.dir, "--network", net)
-        self.assertIn("warning: the set has 1 units", r.err)
+        self.assertIn("warning: the set has 1 unit: ", r.err)
 
     def test_without_it_init_warns(self):
         r = self.make()

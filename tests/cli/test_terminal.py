@@ -131,7 +131,29 @@ class Plain(Case):
         self.assertNotIn("\x1b", r.out)
         bad = os.fsdecode(b"\xff\xfe")
         r = self.run_tool("space", "status", bad, "--json", code=4)
-        self.assertIn("is not", r.last("error")["message"])
+        self.assertIn("no folder", r.last("error")["message"])
+
+    def test_names_stay_in_their_line(self):
+        for name in ["a\nb", "a\x1b[31mb", "a\u009b31mb", "a\rb",
+                     os.fsdecode(b"a\xffb")]:
+            r = self.make(name)
+            self.assertIn("A new set in a?", r.err)
+            r = self.run_tool("space", "status", name)
+            self.assertRegex(r.out, r"\Aa\?.*b: complete\n")
+            r = self.run_tool("space", "init", name, "--id", "0" * 64, code=3)
+            for line in r.err.splitlines():
+                self.assertRegex(line, "^holdfast: |^  (why|try): ")
+            # What goes on is the same folder, as the shell reads it.
+            r = self.run_tool("space", "init", "x" + name, "--id", ID,
+                              "--commitment-atx", ATX, "--units", 1,
+                              "--labels-per-unit", 1 << 22, "--deadline",
+                              "300ms", "--threads", 1, code=6)
+            again = re.search("to go on: (.*)", r.err).group(1)
+            self.assertNotRegex(again, "[\x00-\x1f\x7f-\x9f]")
+            words = subprocess.run(
+                ["bash", "-c", "printf '%s\\0' " + again],
+                capture_output=True, timeout=GUARD).stdout.split(b"\0")
+            self.assertEqual(words[3], os.fsencode("x" + name))
 
 
 if __name__ == "__main__":
