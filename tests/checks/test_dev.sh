@@ -98,4 +98,25 @@ last_line "0 passed, 1 failed, 0 skipped"
 run 2 nonsense
 run 0 help
 says "usage: ./dev"
+# Whatever the help lists is a command, and the other way round.
+listed=$(sed -n 's/^  \([a-z-]\+\) .*/\1/p' <<<"$out" | sort)
+known=$(sed -n 's/^\([a-z-]*\))$/\1/p' "$temp/dev" | sort)
+[ -n "$listed" ] && [ "$listed" = "$known" ]
+
+# Packages are made by programs of their own, with what those need.
+mkdir "$temp/tools"
+for tool in make-deb make-tarball; do
+    printf '#!/bin/bash\necho "%s ran with $*"\n' $tool >"$temp/tools/$tool"
+    chmod +x "$temp/tools/$tool"
+done
+run 0 deb folder
+last_line "make-deb ran with folder"
+run 0 tarball
+last_line "make-tarball ran with "
+packages_but dpkg-dev mmdebstrap
+fake id 'echo 1000'
+run 2 deb
+says "apt-get install --no-install-recommends dpkg-dev"
+run 2 tarball
+says "apt-get install --no-install-recommends mmdebstrap"
 echo "as it should be"
