@@ -289,8 +289,9 @@ static void show_plan(struct init *in)
                form_size(a, p->labels_stored * HF_SPACE_LABEL_BYTES),
                form_size(b, p->labels_total * HF_SPACE_LABEL_BYTES),
                form_percent(c, p->labels_stored, p->labels_total));
-    ui_row(in->ui, "to write", "%s, free are %s",
-           form_size(a, p->bytes_to_write), form_size(b, p->bytes_free));
+    ui_row(in->ui, "to write", "%s, free are %s%s",
+           form_size(a, p->bytes_to_write), form_size(b, p->bytes_free),
+           p->bytes_to_write > p->bytes_free ? ": too little" : "");
     ui_row(in->ui, "memory", "at most %s", form_size(a, p->memory_bytes));
     show_time(in, left);
 }

@@ -152,7 +152,7 @@ static hf_status prove_options(hf_space_prove_opts *opts,
     opts->no_self_check = args_has(args, OPT_NO_SELF_CHECK);
     if (!args_has(args, OPT_CHALLENGE))
         return complain(err, HF_E_ARGUMENT,
-                        "which challenge? --challenge is missing");
+                        "which challenge? --challenge HEX32 is missing");
     if (opts->k1 == 0 || opts->k2 == 0)
         return complain(err, HF_E_ARGUMENT,
                         "--%s 0: must be at least 1 to make a proof",
@@ -318,13 +318,14 @@ static hf_status verify_options(struct verify *v, hf_error *err)
     v->opts.strict = args_has(args, OPT_STRICT);
     v->opts.large_pages = args_has(args, OPT_LARGE_PAGES);
     if (!args_has(args, OPT_PROOF))
-        return complain(err, HF_E_ARGUMENT, "which proof? --proof is missing");
+        return complain(err, HF_E_ARGUMENT,
+                        "which proof? --proof FILE is missing");
     if ((args->dir != NULL) == args_has(args, OPT_METADATA))
         return complain(err, HF_E_ARGUMENT,
                         args->dir ? "DIR and --metadata: only one of them can "
                                     "be meant"
-                                  : "of which set? DIR or --metadata is "
-                                    "missing");
+                                  : "of which set? DIR or --metadata "
+                                    "FILE is missing");
     if (args_has(args, OPT_SUBSET) && args_has(args, OPT_INDEX))
         return complain(err, HF_E_ARGUMENT,
                         "--subset and --index: only one "

@@ -230,7 +230,13 @@ class Values(Case):
         for text in [ID, ATX, "2 of 64 KiB", "128 KiB in 8 files", "8192",
                      "to write", "memory", "time", "kernel"]:
             self.assertIn(text, r.out)
+        self.assertNotIn("too little", r.out)
         self.assertFalse(self.dir.exists())
+        # More than any disk of today has.
+        r = self.run_tool("space", "init", self.dir, "--id", ID,
+                          "--commitment-atx", ATX, "--units", 1 << 20,
+                          "--dry-run", "--max-file-size", "1PiB")
+        self.assertRegex(r.out, "to write +64 PiB, .*: too little\n")
 
 
 class Output(Case):
