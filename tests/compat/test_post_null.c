@@ -249,6 +249,25 @@ static void stored_labels(void)
          VerifyPosResult_Ok);
 }
 
+/* A tag without a body leaves the union zero, whatever the stack had there. */
+static void bodies_are_zero(const Verifier *v, const ProofMetadata *m,
+                            ProofConfig none, InitConfig init)
+{
+    VerifyResult r = verify_proof(v, (Proof){0}, m, none, init);
+    WANT(r.tag == VerifyResult_Ok && r.invalid_index.index_id == 0);
+    r = verify_proof(v, (Proof){.nonce = UINT32_MAX}, m, none, init);
+    WANT(r.tag == VerifyResult_Invalid && r.invalid_index.index_id == 0);
+    r = verify_proof(NULL, (Proof){0}, m, none, init);
+    WANT(r.tag == VerifyResult_InvalidArgument &&
+         r.invalid_index.index_id == 0);
+    VerifyPosResult s = verify_pos(SET, NULL, NULL, 100, two);
+    WANT(s.tag == VerifyPosResult_Ok && s.invalid.file == 0 &&
+         s.invalid.offset == 0);
+    s = verify_pos("", NULL, NULL, 5, two);
+    WANT(s.tag == VerifyPosResult_Failed && s.invalid.file == 0 &&
+         s.invalid.offset == 0);
+}
+
 static void verifiers(void)
 {
     Verifier *v = NULL, *untouched = (Verifier *)(void *)&v;
@@ -271,6 +290,12 @@ static void verifiers(void)
     free_verifier(untouched);
     WANT(hf_post_verify_proof_ex(NULL, p, &m, easy(), init, NULL).tag ==
          VerifyResult_InvalidArgument);
+    WANT(
+        hf_post_verify_proof_index_ex(NULL, p, &m, easy(), init, 0, NULL).tag ==
+        VerifyResult_InvalidArgument);
+    WANT(hf_post_verify_proof_subset_ex(NULL, p, &m, easy(), init, 1, NULL, 0,
+                                        NULL)
+             .tag == VerifyResult_InvalidArgument);
     WANT(new_verifier(UINT32_MAX & ~RandomXFlag_FLAG_FULL_MEM, &v) ==
          NewVerifierResult_Ok);
     WANT(verify_proof(v, p, NULL, easy(), init).tag ==
@@ -279,6 +304,13 @@ static void verifiers(void)
          VerifyResult_InvalidArgument);
     WANT(verify_proof_subset(v, p, NULL, easy(), init, 1, NULL, 0).tag ==
          VerifyResult_InvalidArgument);
+    WANT(hf_post_verify_proof_ex(v, p, NULL, easy(), init, NULL).tag ==
+         VerifyResult_InvalidArgument);
+    WANT(hf_post_verify_proof_index_ex(v, p, NULL, easy(), init, 0, NULL).tag ==
+         VerifyResult_InvalidArgument);
+    WANT(hf_post_verify_proof_subset_ex(v, p, NULL, easy(), init, 1, NULL, 0,
+                                        NULL)
+             .tag == VerifyResult_InvalidArgument);
     WANT(verify_proof(v, p, &m, easy(), init).tag == VerifyResult_Invalid);
     init.min_num_units = 0;
     WANT(verify_proof(v, p, &m, easy(), init).tag == VerifyResult_Invalid);
@@ -303,6 +335,7 @@ static void verifiers(void)
     none.k2 = 0;
     p = (Proof){0};
     WANT(verify_proof(v, p, &m, none, init).tag == VerifyResult_Ok);
+    bodies_are_zero(v, &m, none, init);
     free_verifier(v);
     free_verifier(v);
     WANT(verify_proof(v, p, &m, none, init).tag ==
@@ -334,6 +367,8 @@ static void jobs(void)
                                       &err) == HF_E_ARGUMENT);
     WANT(hf_post_generate_proof_start(&job, NULL, challenge, easy(), 16, 0, 0,
                                       NULL) == HF_E_ARGUMENT);
+    WANT(hf_post_generate_proof_start(&job, SET, NULL, easy(), 16, 0, 0,
+                                      NULL) == HF_E_ARGUMENT);
     WANT(hf_post_verify_pos_start(NULL, SET, NULL, NULL, 5, two, &err) ==
          HF_E_ARGUMENT);
     WANT(hf_post_verify_pos_start(&job, NULL, NULL, NULL, 5, two, NULL) ==
@@ -354,6 +389,8 @@ static void jobs(void)
     WANT(hf_post_verify_pos_result(job, NULL, 0, &count, NULL, NULL) == HF_OK);
     WANT(hf_post_initialize_result(job, label, 16, NULL, NULL, NULL) ==
          HF_E_ARGUMENT);
+    WANT(hf_post_generate_proof_result(job, NULL, NULL) == HF_E_ARGUMENT);
+    WANT(hf_post_job_progress(job, NULL) == HF_E_ARGUMENT);
     progress.size = 1;
     WANT(hf_post_job_progress(job, &progress) == HF_E_ARGUMENT);
     hf_post_job_free(job);

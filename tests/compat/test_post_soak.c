@@ -126,7 +126,7 @@ static void verify_once(int i)
                                               (uintptr_t)(i % 20))
                                .tag;
     assert_true(tag == VerifyResult_Ok || i % 3 == 2);
-    tag = i % 5 != 0
+    tag = i % 5 != 0 && !everything
               ? VerifyResult_Ok
               : verify_proof(held, known_proof(), &metadata, config, init).tag;
     assert_int_equal(tag, VerifyResult_Ok);
