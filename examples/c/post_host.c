@@ -9,7 +9,7 @@
  * The ids and the commitment are hex of 32 bytes. The set has 4 files of 128
  * labels with N = 2, which are 2 units.
  */
-#include "post.h"
+#include <post.h>
 
 #include <pthread.h>
 #include <stdio.h>
