@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""SIGINT: the run ends soon, what was computed is kept."""
+"""SIGINT and its kin: the run ends soon, what was computed is kept."""
 from kit import *
 
 STOP_WITHIN = 30
 # Long enough to be met in the middle, short enough to be finished.
-SLOW = dict(labels=1 << 15, n=256, size=65536)
+SLOW = dict(labels=1 << 18, n=1024, size=524288)
 
 
-def signal_waits():
-    """SIGINT is there before the program starts."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    os.kill(os.getpid(), signal.SIGINT)
+def waits(number):
+    """The signal is there before the program starts."""
+    def send():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+        os.kill(os.getpid(), number)
+    return send
 
 
 class Stop(Case):
@@ -49,18 +51,19 @@ class Stop(Case):
         self.assertEqual(contents(self.dir), contents(whole))
 
     def test_before_the_start(self):
-        for identity in (True, False):
-            r = self.run_tool(*self.set_flags(identity=identity), "-yes",
-                              code=1, preexec_fn=signal_waits)
-            self.assertIn("cli: initialization interrupted", r.err)
-            self.assertFalse(self.dir.exists())
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for identity in (True, False):
+                r = self.run_tool(*self.set_flags(identity=identity), "-yes",
+                                  code=1, preexec_fn=waits(number))
+                self.assertIn("cli: initialization interrupted", r.err)
+                self.assertFalse(self.dir.exists())
 
     def test_search(self):
         # An interrupted search is no failure.
         self.make()
         before = digest(self.dir)
         r = self.run_tool("-datadir", self.dir, "-searchForNonce", "-scryptN",
-                          2, preexec_fn=signal_waits)
+                          2, preexec_fn=waits(signal.SIGINT))
         self.assertIn("cli: search for nonce interrupted", r.err)
         self.assertEqual(digest(self.dir), before)
 
