@@ -617,13 +617,15 @@ static hf_status search_beyond(hfi_init_run *r, hf_error *err)
         s = care_for_checkpoints(r, err);
     if (s != HF_OK)
         return s;
-    if (r->best.known)
+    if (r->best.known) {
         r->phase = HFI_INIT_END;
-    else if (r->head == r->tail)
-        return hfi_error(err, HF_E_NOT_FOUND,
-                         "no label up to the last possible index is a nonce");
-    else
-        s = issue_batches(r, err);
+        return HF_OK;
+    }
+    /* The ring may be empty because all of it was ready at once. */
+    s = issue_batches(r, err);
+    if (s == HF_OK && r->head == r->tail)
+        s = hfi_error(err, HF_E_NOT_FOUND,
+                      "no label up to the last possible index is a nonce");
     return s;
 }
 

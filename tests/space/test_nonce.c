@@ -52,14 +52,13 @@ static kit_set without_nonce(void)
 
 /* ---- beyond the data ---------------------------------------------------- */
 
-static void test_beyond(void **state)
+static void look_beyond(uint32_t workers)
 {
-    (void)state;
     static const uint64_t batches[] = {0, 1, 7, 64};
     kit_set s = without_nonce();
     uint64_t expected = first_below(&s, 0);
     assert_true(expected >= 200);
-    hf_context *ctx = kit_context(2);
+    hf_context *ctx = kit_context(workers);
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         char *dir = temp_folder();
         hf_space_init_opts o = kit_opts(&s);
@@ -82,6 +81,19 @@ static void test_beyond(void **state)
         temp_folder_remove(dir);
     }
     hf_context_close(ctx);
+}
+
+static void test_beyond(void **state)
+{
+    (void)state;
+    look_beyond(2);
+}
+
+/* The same with leaves and steps on one thread. */
+static void test_beyond_host_driven(void **state)
+{
+    (void)state;
+    look_beyond(0);
 }
 
 static void test_beyond_only_if_asked(void **state)
@@ -431,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_beyond_host_driven),
         cmocka_unit_test(test_beyond_only_if_asked),
         cmocka_unit_test(test_beyond_goes_on),
         cmocka_unit_test(test_beyond_stops),
