@@ -430,8 +430,8 @@ hfi_pow_ready hfi_pow_use_step(hfi_pow_use *u, hf_job *job, hf_error *err)
 
     if (u->ready)
         return HFI_POW_READY;
-    u->job = job;
     hfi_lock(&p->lock);
+    u->job = job; /* read by others while it waits in the list */
     hfi_pow_ready r = join(p, u);
     bool builder = p->builder == u;
     hf_job *other = NULL; /* that builds for us */

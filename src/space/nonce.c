@@ -78,8 +78,8 @@ struct nonce_run {
     uint32_t next_file;
     uint64_t next_label;
     uint64_t labels_done;
-    uint32_t wrong_count;
-    uint64_t wrong[MAX_WRONG]; /* indices of labels that are not right */
+    _Atomic uint32_t wrong_count; /* leaves read it; entries below it stay */
+    uint64_t wrong[MAX_WRONG];    /* indices of labels that are not right */
 };
 
 /* ---- pieces ------------------------------------------------------------- */
@@ -155,7 +155,9 @@ static hf_status wrong_label(nonce_run *r, const slot *s, const uint8_t *out,
              "%s, expected %s",
              s->file, (unsigned long long)index, (unsigned long long)offset,
              hex[0], hex[1]);
-    r->wrong[r->wrong_count++] = index;
+    uint32_t n = r->wrong_count; /* the step alone adds */
+    r->wrong[n] = index;
+    r->wrong_count = n + 1;
     return HF_OK;
 }
 
